@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Swept says what one Sweep did.
+type Swept struct {
+	Lapsed  int // processing → ambiguous
+	Expired int // completed → gone
+}
+
+const (
+	// Records that one transaction of a sweep touches: deliveries wait meanwhile.
+	sweepBatch = 100
+	// Batches of one sweep, so that it ends; the next one goes on.
+	sweepBatches = 1000
+)
+
+// Sweep moves processing records that nobody will settle any more to ambiguous,
+// and deletes completed ones that have expired. With orphans it also looks for
+// holders of other incarnations, which needs a pass over all processing records:
+// once after a store was opened.
+func Sweep(ctx context.Context, s Store, orphans bool) (swept Swept, err error) {
+	if orphans {
+		query := Query{States: []State{Processing}, Limit: sweepBatch}
+		for more := true; more; more = query.After != "" {
+			page, err := s.Scan(ctx, query)
+			if err != nil {
+				return swept, err
+			}
+			if err := lapseAll(ctx, s, page.Records, &swept); err != nil {
+				return swept, err
+			}
+			query.After = page.Next
+		}
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return swept, err
+	}
+	for range sweepBatches {
+		due, err := s.Due(ctx, now, sweepBatch)
+		if err != nil {
+			return swept, err
+		}
+		if err := lapseAll(ctx, s, due, &swept); err != nil {
+			return swept, err
+		}
+		if len(due) < sweepBatch {
+			break
+		}
+	}
+	for range sweepBatches {
+		n, err := s.Expire(ctx, now, sweepBatch)
+		swept.Expired += n
+		if err != nil || n < sweepBatch {
+			return swept, err
+		}
+	}
+	return swept, nil
+}
+
+func lapseAll(ctx context.Context, s Store, records []Record, swept *Swept) error {
+	for _, r := range records {
+		moved := false
+		_, err := Update(ctx, s, []Record{r}, func(now time.Time, have []Record) ([]Change, error) {
+			changes, err := LapseRule(ctx, s, now, have[0])
+			moved = len(changes) > 0
+			return changes, err
+		})
+		if err != nil {
+			return err
+		}
+		if moved {
+			swept.Lapsed++
+		}
+	}
+	return nil
+}
+
+// LapseRule is what everybody who reads a record asks first: a change to
+// ambiguous if nobody will settle it any more, and none if all is well.
+func LapseRule(ctx context.Context, s Store, now time.Time, r Record) ([]Change, error) {
+	if r.State != Processing {
+		return nil, nil
+	}
+	alive := r.Incarnation == s.Incarnation()
+	if !alive && r.Holder == HolderForward {
+		var err error
+		if alive, err = s.Alive(ctx, r.Incarnation); err != nil {
+			return nil, err
+		}
+	}
+	next, err := Lapse(r, alive, now)
+	if errors.Is(err, ErrIllegalMove) {
+		return nil, nil
+	}
+	return []Change{{Was: r.Version, Now: next}}, err
+}
