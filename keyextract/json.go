@@ -1,0 +1,333 @@
+package keyextract
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+)
+
+// maxDepth bounds the nesting of a JSON body. gjson's validation recurses, and
+// a Go stack that outgrows its limit ends the whole process: 16 MiB of '[' would
+// do it. JSON.parse in n8n takes any depth, but the JSON.stringify with which
+// n8n stores and answers fails on a few thousand levels; real events have ten.
+const maxDepth = 1000
+
+// byteOrderMark is what some editors put before UTF-8. JSON has no place for it
+// (RFC 8259 section 8.1), and parsers differ on whether to skip it.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// checkJSON reports why body is not one JSON text. Everything else in this file
+// reads only what passed it.
+func checkJSON(body []byte) error {
+	switch {
+	case bytes.HasPrefix(body, byteOrderMark):
+		return malformed("the body begins with a byte order mark")
+	case tooDeep(body):
+		return malformed("the body is nested deeper than %d levels", maxDepth)
+	case !gjson.ValidBytes(body):
+		return malformed("the body is not valid JSON")
+	case !utf8.Valid(body):
+		return malformed("the body is not valid UTF-8")
+	}
+	return nil
+}
+
+// tooDeep reports whether body opens more than maxDepth arrays and objects at
+// once. In body's longest valid beginning, which is all that gjson descends
+// into, it counts exactly; what it says about the rest does not matter.
+func tooDeep(body []byte) bool {
+	depth := 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			i = afterString(body, i) - 1
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// jsonReader reads the member of the body that path leads to.
+func jsonReader(path string) (reader, error) {
+	segments, err := parsePath(path)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *request) (string, error) {
+		if len(r.Body) == 0 {
+			return "", absent("the body is empty")
+		}
+		if r.bodyErr != nil {
+			return "", r.bodyErr
+		}
+		return member(r.Body, segments)
+	}, nil
+}
+
+// member follows segments through body, valid JSON, and reads the text there.
+func member(body []byte, segments []segment) (string, error) {
+	at := afterSpace(body, 0)
+	for i, step := range segments {
+		var err error
+		switch body[at] {
+		case '{':
+			at, err = inObject(body, at, step)
+		case '[':
+			at, err = inArray(body, at, step)
+		default:
+			err = malformed("%s is %s, which has no members", place(segments[:i]), kind(body[at]))
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	switch c := body[at]; {
+	case c == '"':
+		return text(body[at+1 : afterString(body, at)-1])
+	case c == '-' || '0' <= c && c <= '9':
+		return integer(body[at:afterValue(body, at)])
+	default:
+		return "", malformed("it is %s, not a string or an integer", kind(c))
+	}
+}
+
+// inObject finds the one member that step names in the object at body[at]. All
+// members are looked at: of two with one name, gjson takes the first and
+// JavaScript the last.
+func inObject(body []byte, at int, step segment) (int, error) {
+	found := -1
+	for i := afterSpace(body, at+1); body[i] != '}'; {
+		end := afterString(body, i)
+		name := body[i+1 : end-1]
+		i = afterSpace(body, afterSpace(body, end)+1) // the colon
+		if named(name, step.name) {
+			if found >= 0 {
+				return 0, malformed("an object names the member %q twice", step.name)
+			}
+			found = i
+		}
+		i = afterSpace(body, afterValue(body, i))
+		if body[i] == ',' {
+			i = afterSpace(body, i+1)
+		}
+	}
+	if found < 0 {
+		return 0, absent("the body has no member %q there", step.name)
+	}
+	return found, nil
+}
+
+// inArray finds the element that step points to in the array at body[at]. More
+// than one element is a batch of events, of which a key could name only one.
+func inArray(body []byte, at int, step segment) (int, error) {
+	if step.index < 0 {
+		return 0, malformed("%q meets an array, where only an index can stand", step.name)
+	}
+	first := afterSpace(body, at+1)
+	if body[first] == ']' {
+		return 0, absent("index %d points into an empty array", step.index)
+	}
+	if body[afterSpace(body, afterValue(body, first))] == ',' {
+		return 0, malformed("index %d points into an array of more than one element, a batch", step.index)
+	}
+	if step.index > 0 {
+		return 0, absent("index %d is out of range", step.index)
+	}
+	return first, nil
+}
+
+// place names the value that segments lead to, for errors.
+func place(segments []segment) string {
+	if len(segments) == 0 {
+		return "the body"
+	}
+	names := make([]string, len(segments))
+	for i, s := range segments {
+		names[i] = s.name
+	}
+	return strings.Join(names, ".")
+}
+
+// kind names the type of the JSON value that begins with c.
+func kind(c byte) string {
+	switch c {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// integer gives the digits of a JSON number as they stand: ids are longer than
+// a float64 is exact. A fraction or an exponent has many spellings for one
+// value, and -0 is 0 to some and not to others.
+func integer(raw []byte) (string, error) {
+	if bytes.ContainsAny(raw, ".eE") {
+		return "", malformed("it is a number with a fraction or an exponent")
+	}
+	if string(raw) == "-0" {
+		return "", malformed("it is the number -0")
+	}
+	if len(raw) > MaxBytes {
+		return "", tooLong()
+	}
+	return string(raw), nil
+}
+
+// named reports whether a member's name, raw between its quotes, reads as want.
+func named(raw []byte, want string) bool {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw) == want
+	}
+	// An escape makes a name at most six times longer than what it says. A
+	// lone surrogate equals no text, so such a name is not the wanted one.
+	if len(raw) > 6*len(want) {
+		return false
+	}
+	got, err := unescape(raw)
+	return err == nil && got == want
+}
+
+// text gives a string's content from what stands between its quotes.
+func text(raw []byte) (string, error) {
+	if len(raw) > 6*MaxBytes {
+		return "", tooLong()
+	}
+	value, err := unescape(raw)
+	if err != nil {
+		return "", err
+	}
+	return value, nil
+}
+
+var errSurrogate = errors.New("it holds half of a surrogate pair")
+
+// unescape resolves the escapes of a valid JSON string. Unlike gjson and
+// encoding/json it refuses a lone surrogate instead of replacing it, because
+// the replacement would make different strings alike.
+func unescape(raw []byte) (string, error) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw), nil
+	}
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			out = append(out, raw[i])
+			continue
+		}
+		i++
+		switch c := raw[i]; c {
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'u':
+			r := hex4(raw[i+1:])
+			i += 4
+			if utf16.IsSurrogate(r) {
+				// Only a high half and, escaped right behind it, a low one are
+				// a character.
+				rest := raw[i+1:]
+				if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' {
+					return "", errSurrogate
+				}
+				if r = utf16.DecodeRune(r, hex4(rest[2:])); r == utf8.RuneError {
+					return "", errSurrogate
+				}
+				i += 6
+			}
+			out = utf8.AppendRune(out, r)
+		default: // '"', '\\', '/'
+			out = append(out, c)
+		}
+	}
+	return string(out), nil
+}
+
+// hex4 reads four hexadecimal digits.
+func hex4(raw []byte) rune {
+	var r rune
+	for _, c := range raw[:4] {
+		digit, _ := unhex(c)
+		r = r<<4 | rune(digit)
+	}
+	return r
+}
+
+// The functions below walk over valid JSON: each takes the offset of what its
+// name says and gives the offset after it.
+
+func afterSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// afterString is also called on text not yet validated; there it may give
+// len(b) for a string without an end.
+func afterString(b []byte, i int) int {
+	for i++; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+		}
+	}
+	return len(b)
+}
+
+func afterValue(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			i = afterString(b, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			if depth == 0 {
+				return i // the end of what holds a number or word
+			}
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return i
+			}
+			i++
+			continue
+		default: // numbers, true, false, null
+			i++
+			continue
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+	return i
+}
