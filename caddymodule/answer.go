@@ -1,0 +1,158 @@
+package caddymodule
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/n8n-gate/n8n-gate/store"
+)
+
+// retryAfter is when a sender should come again, in seconds. Senders that heed it
+// at all take up to 55 s; short outages and long runs are over sooner.
+const retryAfter = "10"
+
+// answer is what a sender gets.
+type answer struct {
+	decision decision
+	status   int
+	header   http.Header
+	body     []byte
+	err      error // for the log alone
+}
+
+// refused is the error of a stage that ends a delivery. Its text is for the sender;
+// cause is for the log.
+type refused struct {
+	answer
+	detail string
+}
+
+func refuse(what decision, status int, detail string) *refused {
+	return &refused{answer{decision: what, status: status, header: make(http.Header)}, detail}
+}
+
+func (r *refused) Error() string { return r.detail }
+
+func (r *refused) with(name, value string) *refused {
+	r.header.Set(name, value)
+	return r
+}
+
+func (r *refused) because(cause error) *refused {
+	r.err = cause
+	return r
+}
+
+// refusal turns the error of a stage into its answer, a problem of RFC 9457.
+func refusal(err error) answer {
+	var r *refused
+	if !errors.As(err, &r) {
+		r = refuse(decidedUnavailable, http.StatusServiceUnavailable, "the gate cannot take this delivery now").because(err)
+	}
+	a := r.answer
+	a.header.Set("Content-Type", "application/problem+json")
+	a.body, _ = json.Marshal(problem{ // strings and numbers: it cannot fail
+		Title: http.StatusText(a.status), Status: a.status, Detail: r.detail, Decision: a.decision,
+	})
+	return a
+}
+
+// problem is an error for senders, RFC 9457. Its type is about:blank, left out.
+type problem struct {
+	Title    string   `json:"title"`
+	Status   int      `json:"status"`
+	Detail   string   `json:"detail"`
+	Decision decision `json:"decision"`
+}
+
+// fromRecord answers a delivery that did not act itself, by the record's state.
+func fromRecord(r store.Record) answer {
+	switch r.State {
+	case store.Completed:
+		return replay(r)
+	case store.Ambiguous:
+		return refusal(transient(decidedManualReview, "it is not known whether this event was carried out; a person decides"))
+	case store.FailedRetryable, store.Gone:
+		return refusal(transient(decidedInFlight, "another delivery of this event was not carried out"))
+	default:
+		return refusal(transient(decidedInFlight, "another delivery of this event is being carried out"))
+	}
+}
+
+// replay answers with the stored receipt.
+func replay(r store.Record) answer {
+	a := answer{decision: decidedReplayed, status: http.StatusOK, header: make(http.Header)}
+	a.header.Set("Idempotent-Replayed", "true")
+	if r.Receipt == nil || r.Receipt.Status == 0 { // settled by a person or the API
+		a.header.Set("N8n-Gate-Receipt", "none")
+		return a
+	}
+	a.status, a.body = r.Receipt.Status, r.Receipt.Body
+	for _, f := range r.Receipt.Header {
+		a.header.Add(f.Name, f.Value)
+	}
+	if r.Receipt.BodyDropped {
+		a.header.Set("N8n-Gate-Body", "dropped")
+	}
+	return a
+}
+
+// fromAttempt answers the delivery whose attempt it was, by what is stored of it.
+func fromAttempt(c *claim, v verdict, ex *exchange, r store.Record, settleErr error) answer {
+	what := decidedNew
+	if c.record.Attempt > 1 {
+		what = decidedRetry
+	}
+	unknown := http.StatusBadGateway
+	if v.reason == store.ReasonTimeout {
+		unknown = http.StatusGatewayTimeout
+	}
+	switch {
+	case settleErr != nil:
+		return refusal(refuse(what, http.StatusBadGateway, "the outcome could not be stored").because(settleErr))
+	case !r.Owned(c.hash) || r.State != v.to: // it lost its record: the record's word counts
+		return fromRecord(r)
+	case r.State == store.Completed:
+		return asItCame(what, ex)
+	case r.State == store.FailedRetryable:
+		return refusal(transient(what, "the event was not carried out").because(ex.err))
+	default:
+		return refusal(refuse(what, unknown, "it is not known whether the event was carried out; a person decides").because(ex.err))
+	}
+}
+
+// asItCame is n8n's own response.
+func asItCame(what decision, ex *exchange) answer {
+	a := answer{decision: what, status: ex.status, header: ex.header, body: ex.body}
+	dropOwnHeaders(a.header)
+	a.header.Del("Idempotent-Replayed")
+	if ex.dropped {
+		a.header.Del("Content-Length")
+		a.header.Set("N8n-Gate-Body", "dropped")
+	}
+	return a
+}
+
+// write sends the answer. It replaces what middlewares before the gate have set
+// under the same names.
+func (a answer) write(w http.ResponseWriter) error {
+	header := w.Header()
+	for name, values := range a.header {
+		header[name] = values
+	}
+	header.Set("N8n-Gate-Decision", string(a.decision))
+	bodyless := a.status == http.StatusNoContent || a.status == http.StatusNotModified
+	if bodyless {
+		header.Del("Content-Length")
+	} else {
+		header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	w.WriteHeader(a.status)
+	if bodyless || len(a.body) == 0 {
+		return nil
+	}
+	_, err := w.Write(a.body)
+	return err
+}

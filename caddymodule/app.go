@@ -1,0 +1,192 @@
+package caddymodule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/n8n-gate/n8n-gate/store"
+)
+
+const (
+	// A deadline that passed unnoticed costs nobody anything for that long: a
+	// delivery of the same event sees it for itself.
+	defaultSweepInterval = 10 * time.Second
+	// Most n8n runs end within it. Whatever stops Caddy must be at least as
+	// patient (Docker kills after 10 s unless stop_grace_period says otherwise).
+	defaultDrainTimeout = 30 * time.Second
+)
+
+// App is the part of the gate that all its handlers share: the store, its
+// sweeper and the metrics. It needs no configuration at all.
+type App struct {
+	// Where records are kept. Default: the bolt engine, in the file
+	// n8n_gate/gate.db in Caddy's data directory. A running Caddy never changes
+	// its store: a reload that names another one is refused.
+	StoreRaw json.RawMessage `json:"store,omitempty" caddy:"namespace=n8n_gate.stores inline_key=engine"`
+
+	// How often deadlines and expired records are looked for. Default: 10s.
+	SweepInterval caddy.Duration `json:"sweep_interval,omitempty"`
+
+	// How long an exiting Caddy waits for attempts that are still in flight.
+	// What is left then is ambiguous at the next start. Default: 30s.
+	DrainTimeout caddy.Duration `json:"drain_timeout,omitempty"`
+
+	logger *zap.Logger
+	store  StoreModule
+
+	mu         sync.Mutex
+	held       *lease // the app's own hold on the store, between Start and Cleanup
+	stopSweep  func() // ends the sweeper and waits for it
+	operations map[string]ownedOperation
+}
+
+// StoreModule opens a storage engine. Modules live in the name space n8n_gate.stores.
+type StoreModule interface {
+	// Identity names the records, not the configuration: two modules with one
+	// identity share one open store.
+	Identity() string
+	// Open opens the store. created says that there was none before.
+	Open() (s store.Store, created bool, err error)
+}
+
+// CaddyModule returns the Caddy module information.
+func (*App) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "n8n_gate", New: func() caddy.Module { return new(App) }}
+}
+
+// UnmarshalJSON says of options that are to come that they are not built yet.
+func (a *App) UnmarshalJSON(b []byte) error {
+	type plain App
+	return unmarshalStrict(b, (*plain)(a), unbuiltGlobal)
+}
+
+// Provision prepares the app. It opens nothing: caddy validate comes here too,
+// beside a running server that holds the file.
+func (a *App) Provision(ctx caddy.Context) error {
+	a.logger = ctx.Logger()
+	a.operations = make(map[string]ownedOperation)
+	if a.SweepInterval == 0 {
+		a.SweepInterval = caddy.Duration(defaultSweepInterval)
+	}
+	if a.DrainTimeout == 0 {
+		a.DrainTimeout = caddy.Duration(defaultDrainTimeout)
+	}
+	if a.StoreRaw == nil {
+		a.StoreRaw = json.RawMessage(`{"engine":"bolt"}`)
+	}
+	var engine struct {
+		Name string `json:"engine"`
+	}
+	if json.Unmarshal(a.StoreRaw, &engine) == nil && unbuiltEngine[engine.Name] {
+		return fmt.Errorf("store %s: not built yet", engine.Name)
+	}
+	mod, err := ctx.LoadModule(a, "StoreRaw")
+	if err != nil {
+		return fmt.Errorf("loading the store: %w", err)
+	}
+	a.store = mod.(StoreModule)
+	return registerMetrics(ctx.GetMetricsRegistry())
+}
+
+// Validate refuses durations that make no sense, and another store than the one in use.
+func (a *App) Validate() error {
+	if a.SweepInterval < 0 || a.DrainTimeout < 0 {
+		return errors.New("sweep_interval and drain_timeout must be positive")
+	}
+	return checkStore(a.store.Identity())
+}
+
+// Start opens the store and starts its sweeper.
+func (a *App) Start() error {
+	held, err := a.lease()
+	if err != nil {
+		return err
+	}
+	if held.created {
+		a.logger.Warn("started with a new, empty store: every event is new to it", zap.String("store", a.store.Identity()))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		sweep(ctx, held.Ledger, time.Duration(a.SweepInterval), a.logger.Named("sweeper"))
+	}()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.held = held
+	a.stopSweep = func() { cancel(); <-done }
+	return nil
+}
+
+// Stop ends the sweeper. The store stays open: deliveries may still be running.
+func (a *App) Stop() error {
+	a.mu.Lock()
+	stop := a.stopSweep
+	a.stopSweep = nil
+	a.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	return nil
+}
+
+// Cleanup lets go of the store. Only when Caddy exits it waits for attempts in
+// flight, boundedly: net/http does not wait for a handler whose HTTP/2 stream
+// was reset, nor beyond a grace period.
+func (a *App) Cleanup() error {
+	_ = a.Stop()
+	a.mu.Lock()
+	held := a.held
+	a.held = nil
+	a.mu.Unlock()
+	if held == nil {
+		return nil
+	}
+	if caddy.Exiting() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(a.DrainTimeout))
+		defer cancel()
+		if left := held.attempts.wait(ctx); left > 0 {
+			a.logger.Warn("exiting with attempts in flight: they will be ambiguous", zap.Int("attempts", left))
+		}
+	}
+	return held.release()
+}
+
+// lease takes a hold on the open store, opening it if nobody has yet. Every
+// delivery takes its own: modules are cleaned up while requests still run.
+func (a *App) lease() (*lease, error) { return acquire(a.store) }
+
+// ownedOperation is the webhook that writes an operation.
+type ownedOperation struct {
+	webhook  string
+	explicit bool
+}
+
+// own gives operation to webhook, or says that another one has it. A webhook is
+// told by its whole configuration, so that a directive that Caddy serves from
+// two servers does not collide with itself.
+func (a *App) own(operation, webhook string, explicit bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	other, taken := a.operations[operation]
+	if taken && other.webhook != webhook && (!explicit || !other.explicit) {
+		return fmt.Errorf("two webhooks end with the operation %q: write `operation` out in both if they are to share their events", operation)
+	}
+	a.operations[operation] = ownedOperation{webhook, explicit}
+	return nil
+}
+
+// Interface guards.
+var (
+	_ caddy.App          = (*App)(nil)
+	_ caddy.Provisioner  = (*App)(nil)
+	_ caddy.Validator    = (*App)(nil)
+	_ caddy.CleanerUpper = (*App)(nil)
+)

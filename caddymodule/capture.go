@@ -1,0 +1,92 @@
+package caddymodule
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/n8n-gate/n8n-gate/store"
+)
+
+// capture takes n8n's response instead of the sender's connection. Caddy's own
+// recorder shares the outer header map and has no bound; this one shares nothing,
+// and what is over its bound is read and thrown away: an error from Write would
+// make reverse_proxy break the exchange off. It neither hijacks nor streams.
+type capture struct {
+	header http.Header // as the proxy writes it
+	limit  int
+
+	status  int
+	sent    http.Header // as it was when the status came
+	body    bytes.Buffer
+	dropped bool
+}
+
+func newCapture(limit int) *capture { return &capture{header: make(http.Header), limit: limit} }
+
+func (c *capture) Header() http.Header { return c.header }
+
+// WriteHeader takes the final status; 1xx answers are only on the way to it.
+func (c *capture) WriteHeader(status int) {
+	if status < http.StatusOK || c.status != 0 {
+		return
+	}
+	c.status = status
+	c.sent = c.header.Clone()
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	c.WriteHeader(http.StatusOK)
+	switch {
+	case c.dropped:
+	case c.body.Len()+len(p) > c.limit:
+		c.dropped = true
+		c.body = bytes.Buffer{}
+	default:
+		c.body.Write(p)
+	}
+	return len(p), nil
+}
+
+// FlushError is what http.ResponseController asks for; there is nothing to flush.
+func (c *capture) FlushError() error { return nil }
+
+// receiptHeaders are kept with a receipt. The sandbox CSP is one of them: without
+// it a replayed page of a workflow would run as n8n's own origin; and a body means
+// nothing without its encoding.
+var receiptHeaders = []string{"Content-Type", "Content-Encoding", "Location", "Content-Security-Policy"}
+
+// receipt is what is kept of the exchange for replays; nil unless it completed.
+func (ex *exchange) receipt(v verdict) *store.Receipt {
+	if ex == nil || v.to != store.Completed {
+		return nil
+	}
+	r := &store.Receipt{Status: ex.status, BodyDropped: ex.dropped}
+	for _, name := range receiptHeaders {
+		for _, value := range ex.header.Values(name) {
+			r.Header = append(r.Header, store.Field{Name: name, Value: value})
+		}
+	}
+	if len(ex.body) > maxReceipt {
+		r.BodyDropped = true
+	} else {
+		r.Body = ex.body
+	}
+	return r
+}
+
+// dropOwnHeaders strips what only the gate may set.
+func dropOwnHeaders(h http.Header) {
+	for name := range h {
+		if ownHeader(name) {
+			delete(h, name)
+		}
+	}
+}
+
+// ownHeader reports whether a header is one of the gate's: nobody else may set one.
+func ownHeader(name string) bool {
+	return len(name) >= len(gateHeader) && strings.EqualFold(name[:len(gateHeader)], gateHeader)
+}
+
+const gateHeader = "N8n-Gate-"

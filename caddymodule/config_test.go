@@ -1,0 +1,220 @@
+package caddymodule
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/standard" // the matchers and handlers of the examples
+)
+
+var update = flag.Bool("update", false, "write what is adapted into the golden files")
+
+const ruler = "----------\n"
+
+func adapt(t *testing.T, caddyfile string) ([]byte, error) {
+	t.Helper()
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), map[string]any{"filename": "Caddyfile"})
+	return config, err
+}
+
+// load provisions and validates a configuration, as caddy validate does.
+func load(t *testing.T, config []byte) error {
+	t.Helper()
+	var cfg caddy.Config
+	if err := caddy.StrictUnmarshalJSON(config, &cfg); err != nil {
+		t.Fatal(err)
+	}
+	return caddy.Validate(&cfg)
+}
+
+// TestAdapt holds every golden file: a Caddyfile, and the JSON or the error that
+// it must become.
+func TestAdapt(t *testing.T) {
+	files, err := filepath.Glob("testdata/adapt/*.caddyfiletest")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden files", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".caddyfiletest"), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, want, _ := strings.Cut(string(content), ruler)
+			config, err := adapt(t, in)
+			var got bytes.Buffer
+			if err != nil {
+				got.WriteString("error: " + err.Error())
+			} else if err := json.Indent(&got, config, "", "\t"); err != nil {
+				t.Fatal(err)
+			}
+			got.WriteByte('\n')
+			if *update {
+				if err := os.WriteFile(file, []byte(in+ruler+got.String()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got.String() != want {
+				t.Errorf("got\n%swant\n%s", got.String(), want)
+			}
+		})
+	}
+}
+
+// site is a Caddyfile with one gate.
+func site(block string) string {
+	return "{\n\tadmin off\n}\nhttp://127.0.0.1:9999 {\n\tn8n_gate {\n" + block + "\n\t}\n}\n"
+}
+
+const whole = "forward 127.0.0.1:5678\nwebhook demo {\nauth none\nkey json id\n}\n"
+
+func TestLoadErrors(t *testing.T) {
+	t.Setenv("GATE_EMPTY", "")
+	t.Setenv("GATE_SECRET", "s")
+	for _, test := range []struct{ name, block, want string }{
+		{"it is fine", whole, ""},
+		{"without forward", "webhook demo {\nauth none\nkey json id\n}", "no upstream: say with `forward` where n8n is"},
+		{"without webhooks", "forward 127.0.0.1:5678", "no webhook is named"},
+		{"all passed", "forward 127.0.0.1:5678\nother pass", ""},
+		{"without auth", "forward x:1\nwebhook demo {\nkey json id\n}", "no authentication"},
+		{"auth of the gate", "forward x:1\nauth none\nwebhook demo {\nkey json id\n}", ""},
+		{"without key", "forward x:1\nwebhook demo {\nauth none\n}", "no event key"},
+		{"key of the gate", "forward x:1\nkey json id\nwebhook demo {\nauth none\n}", ""},
+		{"a path that would pick", "forward x:1\nwebhook demo {\nauth none\nkey json items.*.id\n}", "key"},
+		{"a literal secret", "forward x:1\nwebhook demo {\nauth token header X secret hunter2\nkey json id\n}", "must be one {env.NAME} or {file./path} placeholder"},
+		{"an empty secret", "forward x:1\nwebhook demo {\nauth token header X secret {env.GATE_EMPTY}\nkey json id\n}", "{env.GATE_EMPTY} is empty or cannot be read"},
+		{"an unreadable secret", "forward x:1\nwebhook demo {\nauth token header X secret {file./nowhere/at/all}\nkey json id\n}", "is empty or cannot be read"},
+		{"a request as secret", "forward x:1\nwebhook demo {\nauth token header X secret {http.request.header.X}\nkey json id\n}", "must be one {env.NAME}"},
+		{"a secret of the environment", "forward x:1\nwebhook demo {\nauth token header X secret {env.GATE_SECRET}\nkey json id\n}", ""},
+		{"two webhooks of one operation", whole + "webhook other {\noperation demo\nauth none\nkey json id\n}", `two webhooks end with the operation "demo"`},
+		{"two that say so", "forward x:1\nauth none\nkey json id\nwebhook a {\noperation demo\n}\nwebhook b {\noperation demo\n}", ""},
+		{"one path twice", whole + "webhook demo {\noperation b\nauth none\nkey json id\n}", "demo"},
+		{"an operation of the gate's own", "forward x:1\nwebhook demo {\noperation .rule\nauth none\nkey json id\n}", "begin with a dot"},
+		{"a wildcard", "forward x:1\nwebhook demo/* {\nauth none\nkey json id\n}", "not built yet"},
+		{"a prefix without slash", "prefix webhook\n" + whole, "prefix"},
+		{"other something", "other maybe\n" + whole, `other "maybe": must be refuse or pass`},
+		{"missing_key pass", "missing_key pass\n" + whole, "missing_key pass: not built yet"},
+		{"missing_key something", "missing_key maybe\n" + whole, "must be reject"},
+		{"log_key something", "log_key maybe\n" + whole, "must be hash, plain or off"},
+		{"a timeout of years", "timeout 800d\n" + whole, "timeout must be positive and at most 24h0m0s"},
+		{"an endless retention", "retention 20000d\n" + whole, "retention must be positive and at most 3650 days"},
+		{"a body of terabytes", "max_body 2TiB\n" + whole, "max_body must be positive and at most"},
+
+		{"handle_response", "forward x:1 {\nhandle_response {\nrespond 200\n}\n}\nauth none\nkey json id\nwebhook demo", "handle_response"},
+		{"replace_status", "forward x:1 {\nreplace_status 200\n}\nauth none\nkey json id\nwebhook demo", "replace_status"},
+		{"rewrite", "forward x:1 {\nrewrite /x\n}\nauth none\nkey json id\nwebhook demo", "rewrite and method are refused"},
+		{"method", "forward x:1 {\nmethod GET\n}\nauth none\nkey json id\nwebhook demo", "rewrite and method are refused"},
+		{"lb_retry_match", "forward x:1 {\nlb_retries 2\nlb_retry_match {\nmethod POST\n}\n}\nauth none\nkey json id\nwebhook demo", "lb_retry_match is refused"},
+		{"lb_retries", "forward x:1 y:1 {\nlb_retries 2\n}\nauth none\nkey json id\nwebhook demo", ""},
+		{"an upstream of the sender's choice", "forward {header.X-Up}:1\nauth none\nkey json id\nwebhook demo", "a sender could choose"},
+		{"a dynamic one", "forward {\ndynamic a {header.X-Up} 80\n}\nauth none\nkey json id\nwebhook demo", "a sender could choose"},
+		{"header_up of the gate's", "forward x:1 {\nheader_up N8n-Gate-Token x\n}\nauth none\nkey json id\nwebhook demo", "header_up N8n-Gate-Token is refused"},
+		{"header_up of the gate's, unknown", "forward x:1 {\nheader_up n8n-gate-foo x\n}\nauth none\nkey json id\nwebhook demo", "is refused"},
+		{"header_up deletes the gate's", "forward x:1 {\nheader_up -N8n-*\n}\nauth none\nkey json id\nwebhook demo", "header_up -N8n-* is refused"},
+		{"header_up deletes all", "forward x:1 {\nheader_up -*\n}\nauth none\nkey json id\nwebhook demo", "header_up -* is refused"},
+		{"header_up idempotency key", "forward x:1 {\nheader_up Idempotency-Key x\n}\nauth none\nkey json id\nwebhook demo", "header_up Idempotency-Key is refused"},
+		{"header_up by the sender's choice", "forward x:1 {\nheader_up {header.X} x\n}\nauth none\nkey json id\nwebhook demo", "is refused"},
+		{"header_up of another", "forward x:1 {\nheader_up X-Tenant a\nheader_up -Cookie\n}\nauth none\nkey json id\nwebhook demo", ""},
+		{"header_down of the CSP", "forward x:1 {\nheader_down Content-Security-Policy x\n}\nauth none\nkey json id\nwebhook demo", "header_down Content-Security-Policy is refused"},
+		{"header_down deletes the CSP", "forward x:1 {\nheader_down -content-sec*\n}\nauth none\nkey json id\nwebhook demo", "is refused"},
+		{"header_down replaces in all", "forward x:1 {\nheader_down * a b\n}\nauth none\nkey json id\nwebhook demo", "is refused"},
+		{"header_down of another", "forward x:1 {\nheader_down -Server\n}\nauth none\nkey json id\nwebhook demo", ""},
+		{"http/2", "forward x:1 {\ntransport http {\nversions 2\n}\n}\nauth none\nkey json id\nwebhook demo", "version 2 is refused"},
+		{"h2c", "forward h2c://x:1\nauth none\nkey json id\nwebhook demo", "is refused"},
+		{"fastcgi", "forward x:1 {\ntransport fastcgi\n}\nauth none\nkey json id\nwebhook demo", "transport fastcgi is refused"},
+		{"keepalive too long", "forward x:1 {\ntransport http {\nkeepalive 5s\n}\n}\nauth none\nkey json id\nwebhook demo", "keepalive must be shorter than"},
+		{"keepalive", "forward x:1 {\ntransport http {\nkeepalive 4s\n}\n}\nauth none\nkey json id\nwebhook demo", ""},
+		{"keepalive off", "forward x:1 {\ntransport http {\nkeepalive off\n}\n}\nauth none\nkey json id\nwebhook demo", ""},
+		{"idle connections without a bound", "forward x:1 {\ntransport http {\nkeepalive_idle_conns 4\n}\n}\nauth none\nkey json id\nwebhook demo", "keepalive must be shorter than"},
+		{"https", "forward https://x:1\nauth none\nkey json id\nwebhook demo", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			config, err := adapt(t, site(test.block))
+			if err == nil {
+				err = load(t, config)
+			}
+			wantError(t, err, test.want)
+		})
+	}
+}
+
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Fatalf("error: %v", err)
+	case want != "" && err == nil:
+		t.Fatalf("no error, want %q", want)
+	case want != "" && !strings.Contains(err.Error(), want):
+		t.Fatalf("error %q, want %q", err, want)
+	}
+}
+
+// What the Caddyfile's parser refuses, JSON must be refused as well.
+func TestLoadErrorsOfJSON(t *testing.T) {
+	for _, test := range []struct{ name, gate, app, want string }{
+		{"it is fine", `{}`, `{}`, ""},
+		{"an unknown word", `{"frobnicate":1}`, `{}`, `unknown field "frobnicate"`},
+		{"a word to come, at the gate", `{"test_urls":"private"}`, `{}`, "test_urls: not built yet"},
+		{"an option to come, at the gate", `{"fingerprint":"hold"}`, `{}`, "fingerprint: not built yet"},
+		{"an option to come, in a webhook", `{"webhooks":[{"pattern":"a","provider":"stripe"}]}`, `{}`, "provider: not built yet"},
+		{"an unknown word in a webhook", `{"webhooks":[{"pattern":"a","frobnicate":1}]}`, `{}`, `unknown field "frobnicate"`},
+		{"a webhook that is null", `{"webhooks":[null]}`, `{}`, "the path is empty"},
+		{"a global to come", `{}`, `{"max_memory":1}`, "max_memory: not built yet"},
+		{"an unknown global", `{}`, `{"frobnicate":1}`, `unknown field "frobnicate"`},
+		{"an engine to come", `{}`, `{"store":{"engine":"postgres"}}`, "store postgres: not built yet"},
+		{"a negative interval", `{}`, `{"sweep_interval":-1}`, "must be positive"},
+		{"a negative timeout", `{"timeout":-1}`, `{}`, "timeout must be positive"},
+		{"negative attempts", `{"max_attempts":-1}`, `{}`, "max_attempts must be positive"},
+		{"negative wait", `{"in_flight_wait":-1}`, `{}`, "in_flight wait must not be negative"},
+		{"auth to come", `{"auth":{"kind":"hmac"}}`, `{}`, "auth hmac: not built yet"},
+		{"auth unknown", `{"auth":{"kind":"frob"}}`, `{}`, `auth "frob": unknown kind`},
+		{"token without place", `{"auth":{"kind":"token","secrets":["{env.X}"]}}`, `{}`, "either a header or a query parameter"},
+		{"token in both places", `{"auth":{"kind":"token","header":"a","query":"b","secrets":["{env.X}"]}}`, `{}`, "either a header or a query parameter"},
+		{"token without secret", `{"auth":{"kind":"token","header":"a"}}`, `{}`, "at least one secret"},
+		{"none with arguments", `{"auth":{"kind":"none","header":"a"}}`, `{}`, "takes no arguments"},
+		{"a key source to come", `{"key":[{"source":"form","name":"a"}]}`, `{}`, "form"},
+		{"another handler to forward", `{"forward":{"handler":"static_response"}}`, `{}`, "must be reverse_proxy"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			gate := map[string]any{
+				"handler":  "n8n_gate",
+				"forward":  map[string]any{"handler": "reverse_proxy", "upstreams": []any{map[string]any{"dial": "127.0.0.1:5678"}}},
+				"auth":     map[string]any{"kind": "none"},
+				"key":      []any{map[string]any{"source": "json", "path": "id"}},
+				"webhooks": []any{map[string]any{"pattern": "demo"}},
+			}
+			if err := json.Unmarshal([]byte(test.gate), &gate); err != nil {
+				t.Fatal(err)
+			}
+			config := jsonOf(t, map[string]any{
+				"admin": map[string]any{"disabled": true},
+				"apps": map[string]any{
+					"n8n_gate": json.RawMessage(test.app),
+					"http": map[string]any{"servers": map[string]any{"srv": map[string]any{
+						"listen": []string{"127.0.0.1:9999"},
+						"routes": []any{map[string]any{"handle": []any{gate}}},
+					}}},
+				},
+			})
+			wantError(t, load(t, config), test.want)
+		})
+	}
+}
+
+// The same directive served by two servers is one webhook, not two that collide.
+func TestOneDirectiveOnTwoServers(t *testing.T) {
+	config, err := adapt(t, "{\n\tadmin off\n}\nhttp://127.0.0.1:9998, http://127.0.0.1:9999 {\n\tn8n_gate {\n"+whole+"\n\t}\n}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, load(t, config), "")
+}

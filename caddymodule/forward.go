@@ -1,0 +1,118 @@
+package caddymodule
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/n8n-gate/n8n-gate/n8n"
+)
+
+// exchange is what is known of one attempt's way to n8n and back.
+type exchange struct {
+	// sent is false only where a connection was asked for, or not even that, and none
+	// was obtained: nothing can have been sent. An obtained connection proves nothing
+	// further: net/http hides whether a byte was written.
+	sent     bool
+	complete bool // the whole response arrived
+	timedOut bool
+	status   int
+	header   http.Header
+	body     []byte
+	dropped  bool // the body was over the limit
+	err      error
+}
+
+// forward sends the delivery to n8n, at most once. The sender may hang up: the
+// attempt runs to its own timeout, and its receipt answers the sender's retry.
+func (d *delivery) forward(c *claim, body []byte) *exchange {
+	defer func(begin time.Time) { d.forwarded = time.Since(begin) }(time.Now())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.request.Context()), d.hook.timeout)
+	defer cancel()
+	var connections atomic.Int32 // trace callbacks run on other goroutines
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { connections.Add(1) },
+		WroteRequest: func(httptrace.WroteRequestInfo) { stopAt("after_send") },
+	})
+	response := newCapture(maxResponse)
+	err := d.roundTrip(ctx, response, c, body)
+	d.upstreamStatus = response.status
+	return &exchange{
+		sent:     connections.Load() > 0,
+		complete: err == nil && response.status != 0,
+		timedOut: ctx.Err() != nil,
+		status:   response.status,
+		header:   response.sent,
+		body:     response.body.Bytes(),
+		dropped:  response.dropped,
+		err:      err,
+	}
+}
+
+// roundTrip runs the owned proxy. It panics with http.ErrAbortHandler when the
+// response is cut short (reverseproxy.go); whatever else panics in there must not
+// keep the attempt from being settled either.
+func (d *delivery) roundTrip(ctx context.Context, response *capture, c *claim, body []byte) (err error) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			err = errors.New("the response was cut short")
+		default:
+			d.gate.logger.Error("panic while forwarding", zap.Any("panic", p), zap.Stack("stack"))
+			err = errors.New("panic while forwarding")
+		}
+	}()
+	// The proxy is the end of the line.
+	end := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error {
+		return errors.New("the proxy did not answer")
+	})
+	return d.gate.proxy.ServeHTTP(response, d.outgoing(ctx, c, body), end)
+}
+
+// outgoing builds the request that n8n gets. It has no GetBody, with which
+// net/http would send a request that has an Idempotency-Key twice.
+func (d *delivery) outgoing(ctx context.Context, c *claim, body []byte) *http.Request {
+	r := d.request.Clone(ctx)
+	r.Body, r.ContentLength = http.NoBody, int64(len(body))
+	if len(body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	r.TransferEncoding, r.Trailer, r.GetBody = nil, nil, nil
+	r.URL.RawPath = n8n.Rebuild(d.gate.Prefix, d.path)
+	// It was decoded before and encoded again: it cannot fail to decode.
+	r.URL.Path, _ = url.PathUnescape(r.URL.RawPath)
+
+	dropOwnHeaders(r.Header)
+	for _, name := range droppedHeaders {
+		r.Header.Del(name)
+	}
+	if d.gate.keepAlive {
+		for _, name := range idempotencyHeaders {
+			r.Header.Del(name)
+		}
+	}
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	r.Header.Set("N8n-Gate-Operation", c.record.Operation)
+	r.Header.Set("N8n-Gate-Event-Key", c.record.EventKey)
+	r.Header.Set("N8n-Gate-Attempt", strconv.Itoa(c.record.Attempt))
+	r.Header.Set("N8n-Gate-Token", c.token)
+	r.Header.Set("N8n-Gate-Idempotency-Key", c.record.IdempotencyKey())
+	return r
+}
+
+// droppedHeaders never reach n8n. With Origin, n8n's router answers an unknown
+// webhook with an HTML 500 that proves nothing; Accept-Encoding would bind the
+// receipt to one sender's; Expect would be passed on by reverse_proxy; Incremental
+// makes it answer 501 by itself; the body is sent whole, so it has no trailers.
+var droppedHeaders = []string{"Origin", "Accept-Encoding", "Expect", "Incremental", "Trailer", "Te"}

@@ -1,0 +1,186 @@
+package caddymodule
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/n8n-gate/n8n-gate/n8n"
+)
+
+// Handler is the gate before one n8n. It owns n8n's whole production webhook
+// subtree: the webhooks that it names it lets through once an event, answering
+// replays itself; everything else below the prefix it refuses or passes. Requests
+// outside the prefix go to the next handler untouched.
+type Handler struct {
+	// n8n, as Caddy's own reverse_proxy. Left out of it, the gate sets what is safe:
+	// a fresh HTTP/1.1 connection for every delivery. What could send a delivery
+	// twice, change where it goes, or hide what n8n said is refused. Required.
+	ForwardRaw json.RawMessage `json:"forward,omitempty" caddy:"namespace=http.handlers inline_key=handler"`
+
+	// Where n8n's production webhooks stand. Default: /webhook, as n8n's own
+	// (N8N_ENDPOINT_WEBHOOK).
+	Prefix string `json:"prefix,omitempty"`
+
+	// What happens to a webhook that no block names: "refuse" (404, the default), or
+	// "pass": it goes to the next handler, ungated.
+	Other string `json:"other,omitempty"`
+
+	// The webhooks that are gated.
+	Webhooks []Webhook `json:"webhooks,omitempty"`
+
+	Options
+
+	app       *App
+	logger    *zap.Logger
+	proxy     caddyhttp.MiddlewareHandler
+	keepAlive bool // the proxy may reuse connections
+	paths     *n8n.Table
+	webhooks  []*webhook // by the index of their pattern in paths
+	inFlight  gauge
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.n8n_gate", New: func() caddy.Module { return new(Handler) }}
+}
+
+// UnmarshalJSON says of options that are to come that they are not built yet.
+func (h *Handler) UnmarshalJSON(b []byte) error {
+	type plain Handler
+	return unmarshalStrict(b, (*plain)(h), unbuiltOption, unbuiltGate)
+}
+
+// Provision prepares the gate.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	h.logger = ctx.Logger()
+	app, err := ctx.App("n8n_gate")
+	if err != nil {
+		return err
+	}
+	h.app = app.(*App)
+	h.Prefix = first(h.Prefix, "/webhook")
+	h.Other = first(h.Other, "refuse")
+	h.MaxInFlight = first(h.MaxInFlight, defaultInFlight)
+	if h.Other != "refuse" && h.Other != "pass" {
+		return fmt.Errorf("other %q: must be refuse or pass", h.Other)
+	}
+	if err := h.Options.validate(); err != nil {
+		return err
+	}
+	if len(h.Webhooks) == 0 && h.Other == "refuse" {
+		return errors.New("no webhook is named, and others are refused: the gate would let nothing through")
+	}
+	if err := h.compileAll(); err != nil {
+		return err
+	}
+	if h.ForwardRaw == nil {
+		return errors.New("no upstream: say with `forward` where n8n is")
+	}
+	if h.ForwardRaw, err = ownProxy(h.ForwardRaw); err != nil {
+		return fmt.Errorf("forward: %w", err)
+	}
+	h.keepAlive = keepsAlive(h.ForwardRaw)
+	proxy, err := ctx.LoadModule(h, "ForwardRaw")
+	if err != nil {
+		return fmt.Errorf("loading the upstream's reverse_proxy: %w", err)
+	}
+	h.proxy = proxy.(caddyhttp.MiddlewareHandler)
+	return nil
+}
+
+// ServeHTTP is one delivery.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	path, inside, readable := n8n.Canonical(h.Prefix, r.URL.EscapedPath())
+	if !inside {
+		return next.ServeHTTP(w, r)
+	}
+	var hook *webhook
+	if readable {
+		if i, found := h.paths.Lookup(path); found {
+			hook = h.webhooks[i]
+		}
+	}
+	if hook == nil && h.Other == "pass" {
+		return pass(w, r, next)
+	}
+	d := newDelivery(h, hook, path, r)
+	answer := d.deliver()
+	d.evidence(answer)
+	return answer.write(w)
+}
+
+// pass lets a webhook that no block names through to the next handler, ungated.
+func pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	count("", decidedPassed)
+	dropOwnHeaders(r.Header)
+	w.Header().Set("N8n-Gate-Decision", string(decidedPassed))
+	return next.ServeHTTP(w, r)
+}
+
+// deliver takes one delivery its way. Nothing before claim has side effects;
+// nothing after claim returns before settle, and settle is durable before answer.
+func (d *delivery) deliver() answer {
+	if err := d.admit(); err != nil {
+		return refusal(err)
+	}
+	if err := d.authenticate(); err != nil {
+		return refusal(err)
+	}
+	body, err := d.receive()
+	if err != nil {
+		return refusal(err)
+	}
+	id, err := d.extract(body)
+	if err != nil {
+		return refusal(err)
+	}
+	claim, err := d.claim(id)
+	if err != nil {
+		return refusal(err)
+	}
+	defer claim.release()
+	if !claim.won {
+		return fromRecord(d.await(claim))
+	}
+	exchange := d.forward(claim, body)
+	verdict := classify(exchange)
+	record, err := d.settle(claim, verdict, exchange)
+	return fromAttempt(claim, verdict, exchange, record, err)
+}
+
+// admit refuses what no webhook is.
+func (d *delivery) admit() error {
+	switch {
+	case d.hook == nil:
+		return refuse(decidedUnrouted, http.StatusNotFound, "no webhook of this gate has this path")
+	case d.request.Method != http.MethodPost:
+		return refuse(decidedMethod, http.StatusMethodNotAllowed, "this webhook takes POST").with("Allow", http.MethodPost)
+	case d.request.Header.Get("Upgrade") != "" || headerHasToken(d.request.Header, "Connection", "upgrade"):
+		return refuse(decidedUpgrade, http.StatusBadRequest, "a webhook cannot be upgraded to another protocol")
+	}
+	return nil
+}
+
+func headerHasToken(h http.Header, name, token string) bool {
+	for _, line := range h.Values(name) {
+		for part := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(part), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Interface guards.
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

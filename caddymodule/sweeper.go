@@ -1,0 +1,41 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/n8n-gate/n8n-gate/store"
+)
+
+// sweep runs until ctx ends: at once, for the orphans of a former process, and
+// then every interval for deadlines that have passed and records that expired.
+func sweep(ctx context.Context, s store.Store, interval time.Duration, logger *zap.Logger) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	orphans := true // until one sweep has gone through
+	for {
+		swept, err := store.Sweep(ctx, s, orphans)
+		switch {
+		case errors.Is(err, context.Canceled):
+			return
+		case err != nil:
+			logger.Error("sweeping the store failed; it is tried again", zap.Error(err))
+		default:
+			orphans = false
+		}
+		if swept.Lapsed > 0 {
+			logger.Warn("attempts became ambiguous: nobody settled them", zap.Int("records", swept.Lapsed))
+		}
+		if swept.Expired > 0 {
+			logger.Info("expired records deleted", zap.Int("records", swept.Expired))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
