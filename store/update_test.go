@@ -312,7 +312,7 @@ func TestUpdateWithNothingToDo(t *testing.T) {
 	have := []Record{m.put(t, processing(t, "a", "other"))}
 	for name, want := range map[string]error{"no changes": nil, "the rule's error": errCause} {
 		got, err := Update(t.Context(), m, have, func(time.Time, []Record) ([]Change, error) { return nil, want })
-		if err != want || m.applies != 0 || len(got) != 1 || got[0].Version != have[0].Version {
+		if !errors.Is(err, want) || m.applies != 0 || len(got) != 1 || got[0].Version != have[0].Version {
 			t.Errorf("%s: %v, %d applies", name, err, m.applies)
 		}
 	}
