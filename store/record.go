@@ -116,7 +116,7 @@ type Record struct {
 	ClaimedAt   time.Time // claim of the present attempt
 	SettledAt   time.Time // end of the last attempt; zero before
 	Deadline    time.Time // processing only: afterwards the record is ambiguous
-	ExpiresAt   time.Time // completed only: afterwards it may be deleted
+	ExpiresAt   time.Time // completed only: afterwards it may be deleted; zero: never
 
 	Fingerprint Hash
 	TokenHash   Hash // of the attempt that owns the record
