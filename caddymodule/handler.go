@@ -103,8 +103,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	var hook *webhook
 	if readable {
-		if i, found := h.paths.Lookup(path); found {
-			hook = h.webhooks[i]
+		// Every webhook takes POST alone; admit refuses the other methods.
+		if m := h.paths.Lookup(path, http.MethodPost); m.Found {
+			hook = h.webhooks[m.Index]
 		}
 	}
 	if hook == nil && h.Other == "pass" {

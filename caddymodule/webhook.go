@@ -91,11 +91,15 @@ func unprintable(r rune) bool { return r <= ' ' || r == 0x7f || r == '\ufffd' }
 
 // compileAll makes the gate's webhooks ready and gives each its operation.
 func (h *Handler) compileAll() error {
-	patterns := make([]string, len(h.Webhooks))
+	routes := make([]n8n.Route, len(h.Webhooks))
 	for i, w := range h.Webhooks {
-		patterns[i] = w.Pattern
+		// Without what they matched in the key, many events would be one.
+		if strings.Contains(w.Pattern, "*") {
+			return fmt.Errorf("webhook %q: wildcards ('*') are not built yet", w.Pattern)
+		}
+		routes[i].Pattern = w.Pattern
 	}
-	paths, err := n8n.NewTable(h.Prefix, patterns)
+	paths, err := n8n.NewTable(h.Prefix, routes)
 	if err != nil {
 		return err
 	}

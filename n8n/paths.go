@@ -74,6 +74,20 @@ func Canonical(prefix, escapedPath string) (path string, inside, ok bool) {
 	return "", looksInside(prefix, escapedPath), false
 }
 
+// IsTest reports whether a path that Canonical finds inside is one of n8n's test
+// webhooks, below PREFIX-test, and nothing else: n8n's router reads it so, and no
+// careless reading takes it below prefix itself. Other paths that only look like
+// test webhooks ("//webhook-test/x") are none, and so are refused by whoever lets
+// test webhooks through.
+func IsTest(prefix, escapedPath string) bool {
+	rest, found := cutPrefix(escapedPath, prefix+testSuffix)
+	if !found || rest == "" {
+		return false
+	}
+	_, ok := decode(rest[1:])
+	return ok && !readsBelow(escapedPath, prefix)
+}
+
 // decode reads what follows the prefix and its slash.
 func decode(rest string) (string, bool) {
 	// decodeURIComponent throws, and Express answers 400, where an escape is
@@ -91,14 +105,21 @@ func decode(rest string) (string, bool) {
 // "/%77ebhook/x", "//webhook/x", "/./webhook/x" and their like are refused here,
 // whatever a further proxy on the way to n8n would make of them.
 func looksInside(prefix, escapedPath string) bool {
+	return readsBelow(escapedPath, prefix, prefix+testSuffix)
+}
+
+// readsBelow reports whether a careless reader finds the path below a prefix.
+func readsBelow(escapedPath string, prefixes ...string) bool {
 	for _, p := range []string{escapedPath, decodeLoosely(escapedPath)} {
 		for _, reading := range []string{
 			"/" + strings.TrimLeft(p, "/"),
 			path.Clean("/" + p),
 			path.Clean("/" + strings.ReplaceAll(p, `\`, "/")),
 		} {
-			if below(reading, prefix) || below(reading, prefix+testSuffix) {
-				return true
+			for _, prefix := range prefixes {
+				if below(reading, prefix) {
+					return true
+				}
 			}
 		}
 	}

@@ -278,3 +278,46 @@ func FuzzCanonical(f *testing.F) {
 		}
 	})
 }
+
+func TestIsTest(t *testing.T) {
+	tests := []struct {
+		path string
+		want bool
+	}{
+		{"/webhook-test/x", true},
+		{"/Webhook-TEST/x/", true},
+		{"/webhook-test/%78", true},
+		{"/webhook-test/a/../b", true},
+		{"/webhook-test/5f0c/webhook", true},
+		{"/webhook-test", false},
+		{"/webhook-test/", false},
+		{"/webhook-test/%", false},
+		{"/webhook-test/%C0%AF", false},
+		{"/webhook-tests/x", false},
+		{"/webhook/x", false},
+		{"/webhook/webhook-test/x", false},
+		{"/form-test/x", false},
+		// n8n does not read these so.
+		{"//webhook-test/x", false},
+		{"/webhook%2Dtest/x", false},
+		{"/./webhook-test/x", false},
+		// Somebody on the way may find a production webhook.
+		{"/webhook-test/../webhook/x", false},
+		{"/webhook-test/..%2Fwebhook/x", false},
+		{"/webhook-test/%2e%2e/WEBHOOK/x", false},
+		{`/webhook-test/..\webhook/x`, false},
+		{"/webhook-test/..%5Cwebhook/x", false},
+		{"/webhook-test/a/../../webhook", false},
+	}
+	for _, tt := range tests {
+		if got := IsTest(DefaultPrefix, tt.path); got != tt.want {
+			t.Errorf("IsTest(%q) = %v, want %v", tt.path, got, tt.want)
+		}
+		if _, inside, ok := Canonical(DefaultPrefix, tt.path); tt.want && (!inside || ok) {
+			t.Errorf("Canonical(%q): inside %v, ok %v", tt.path, inside, ok)
+		}
+	}
+	if !IsTest("/n8n/hooks", "/n8n/hooks-test/x") || IsTest("/n8n/hooks", "/webhook-test/x") {
+		t.Error("the prefix counts for nothing")
+	}
+}
