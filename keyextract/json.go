@@ -20,20 +20,31 @@ const maxDepth = 1000
 // (RFC 8259 section 8.1), and parsers differ on whether to skip it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// checkJSON reports why body is not one JSON text. Everything else in this file
-// reads only what passed it.
-func checkJSON(body []byte) error {
+// checkJSON reports why text, which what names, is not one JSON text. Everything
+// else in this file reads only what passed it.
+func checkJSON(what string, text []byte) error {
 	switch {
-	case bytes.HasPrefix(body, byteOrderMark):
-		return malformed("the body begins with a byte order mark")
-	case tooDeep(body):
-		return malformed("the body is nested deeper than %d levels", maxDepth)
-	case !gjson.ValidBytes(body):
-		return malformed("the body is not valid JSON")
-	case !utf8.Valid(body):
-		return malformed("the body is not valid UTF-8")
+	case bytes.HasPrefix(text, byteOrderMark):
+		return malformed("%s begins with a byte order mark", what)
+	case tooDeep(text):
+		return malformed("%s is nested deeper than %d levels", what, maxDepth)
+	case !gjson.ValidBytes(text):
+		return malformed("%s is not valid JSON", what)
+	case !utf8.Valid(text):
+		return malformed("%s is not valid UTF-8", what)
 	}
 	return nil
+}
+
+// checkBodyJSON reports why the body is no JSON text, nil also if it is empty.
+func (r *request) checkBodyJSON() error {
+	if len(r.Body) == 0 {
+		return nil
+	}
+	if _, _, err := r.contentType(); err != nil {
+		return err
+	}
+	return checkJSON("the body", r.Body)
 }
 
 // tooDeep reports whether body opens more than maxDepth arrays and objects at
@@ -66,29 +77,19 @@ func jsonReader(path string) (reader, error) {
 		if len(r.Body) == 0 {
 			return "", absent("the body is empty")
 		}
-		if r.bodyErr != nil {
-			return "", r.bodyErr
+		if r.jsonErr != nil {
+			return "", r.jsonErr
 		}
-		return member(r.Body, segments)
+		return member("the body", r.Body, segments)
 	}, nil
 }
 
-// member follows segments through body, valid JSON, and reads the text there.
-func member(body []byte, segments []segment) (string, error) {
-	at := afterSpace(body, 0)
-	for i, step := range segments {
-		var err error
-		switch body[at] {
-		case '{':
-			at, err = inObject(body, at, step)
-		case '[':
-			at, err = inArray(body, at, step)
-		default:
-			err = malformed("%s is %s, which has no members", place(segments[:i]), kind(body[at]))
-		}
-		if err != nil {
-			return "", err
-		}
+// member follows segments through body, valid JSON that what names, and reads
+// the text there.
+func member(what string, body []byte, segments []segment) (string, error) {
+	at, err := locate(what, body, segments)
+	if err != nil {
+		return "", err
 	}
 	switch c := body[at]; {
 	case c == '"':
@@ -100,10 +101,31 @@ func member(body []byte, segments []segment) (string, error) {
 	}
 }
 
+// locate follows segments through body, valid JSON that what names, and gives
+// the offset of the value there.
+func locate(what string, body []byte, segments []segment) (int, error) {
+	at := afterSpace(body, 0)
+	for i, step := range segments {
+		var err error
+		switch body[at] {
+		case '{':
+			at, err = inObject(what, body, at, step)
+		case '[':
+			at, err = inArray(body, at, step)
+		default:
+			err = malformed("%s is %s, which has no members", place(what, segments[:i]), kind(body[at]))
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return at, nil
+}
+
 // inObject finds the one member that step names in the object at body[at]. All
 // members are looked at: of two with one name, gjson takes the first and
 // JavaScript the last.
-func inObject(body []byte, at int, step segment) (int, error) {
+func inObject(what string, body []byte, at int, step segment) (int, error) {
 	found := -1
 	for i := afterSpace(body, at+1); body[i] != '}'; {
 		end := afterString(body, i)
@@ -121,7 +143,7 @@ func inObject(body []byte, at int, step segment) (int, error) {
 		}
 	}
 	if found < 0 {
-		return 0, absent("the body has no member %q there", step.name)
+		return 0, absent("%s has no member %q there", what, step.name)
 	}
 	return found, nil
 }
@@ -146,9 +168,9 @@ func inArray(body []byte, at int, step segment) (int, error) {
 }
 
 // place names the value that segments lead to, for errors.
-func place(segments []segment) string {
+func place(what string, segments []segment) string {
 	if len(segments) == 0 {
-		return "the body"
+		return what
 	}
 	names := make([]string, len(segments))
 	for i, s := range segments {

@@ -84,3 +84,24 @@ func parseIndex(s string) int {
 	}
 	return n
 }
+
+// canonicalPath spells a path that parses with no needless backslash.
+func canonicalPath(path string) string {
+	segments, err := parsePath(path)
+	if err != nil {
+		return path
+	}
+	var b strings.Builder
+	for i, s := range segments {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		for j := range len(s.name) {
+			if strings.IndexByte(`.\*?#|@!{[`, s.name[j]) >= 0 {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(s.name[j])
+		}
+	}
+	return b.String()
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Kind says where in a request a part of the event key stands.
@@ -15,160 +17,196 @@ const (
 	KindJSON Kind = "json"
 	// KindHeader takes a request header: Name.
 	KindHeader Kind = "header"
+	// KindForm takes a text field of a form, urlencoded or multipart: Field.
+	KindForm Kind = "form"
+	// KindFormJSON takes a member of the JSON text that a form's field holds:
+	// Field and Path.
+	KindFormJSON Kind = "form_json"
+	// KindQuery takes a parameter of the URL's query: Name.
+	KindQuery Kind = "query"
+	// KindLiteral is Text, whatever the request holds. It tells keys of one
+	// source apart; alone it would make every event one.
+	KindLiteral Kind = "literal"
+	// KindBodySHA256 is the SHA-256 of the decoded body, in hex. It suits
+	// only senders that repeat an event to the byte.
+	KindBodySHA256 Kind = "body_sha256"
+	// KindCanonicalJSON is the SHA-256, in hex, of the JSON body in RFC 8785's
+	// form, or of the array of the members that Paths name.
+	KindCanonicalJSON Kind = "canonical_json"
 )
-
-// MaxParts is the highest number of parts that a rule may ask for. Identities
-// that senders document have one to four.
-const MaxParts = 8
 
 // Source is one part of an event key. It is also the configuration's JSON form.
 type Source struct {
-	// Kind is the kind of source, required: "json" or "header".
+	// Kind is the kind of source, required: "json", "header", "form",
+	// "form_json", "query", "literal", "body_sha256" or "canonical_json".
 	Kind Kind `json:"source"`
-	// Name is the header's name, without regard to case. Kind "header" only.
+	// Name is the header's name, without regard to case, or the query
+	// parameter's, to the letter. Kinds "header" and "query" only.
 	Name string `json:"name,omitempty"`
-	// Path leads to the member of the JSON body: member names and array
+	// Field is the form field's name, to the letter. Kinds "form" and
+	// "form_json" only.
+	Field string `json:"field,omitempty"`
+	// Path leads to the member of the JSON text: member names and array
 	// indexes joined by dots, a backslash before a character that is part of
 	// a name (gjson's syntax without its wildcards, queries and modifiers).
-	// Kind "json" only.
+	// Kinds "json" and "form_json" only.
 	Path string `json:"path,omitempty"`
+	// Paths lead to the members that are hashed, in order; each must be
+	// there. Left out, the whole body is hashed. Kind "canonical_json" only.
+	Paths []string `json:"paths,omitempty"`
+	// Text is the part itself. Kind "literal" only.
+	Text string `json:"text,omitempty"`
 }
 
-// String is the source as a Caddyfile's key line has it: "json order.id".
+// String is the source as a Caddyfile's key line has it: "json order.id". Words
+// that could be mistaken for something else stand in quotes.
 func (s Source) String() string {
+	words := append([]string{string(s.Kind)}, s.arguments()...)
+	for i, word := range words[1:] {
+		words[i+1] = quoted(word)
+	}
+	return strings.Join(words, " ")
+}
+
+func (s Source) arguments() []string {
 	switch s.Kind {
 	case KindJSON:
-		return "json " + s.Path
-	case KindHeader:
-		return "header " + s.Name
+		return []string{s.Path}
+	case KindHeader, KindQuery:
+		return []string{s.Name}
+	case KindForm:
+		return []string{s.Field}
+	case KindFormJSON:
+		return []string{s.Field, s.Path}
+	case KindLiteral:
+		return []string{s.Text}
+	case KindCanonicalJSON:
+		return s.Paths
 	}
-	return string(s.Kind)
+	return nil
 }
 
-// Input is what a key can be taken from.
-type Input struct {
-	// Header are the request's headers, names in canonical form.
-	Header http.Header
-	// Body is the whole body.
-	Body []byte
-}
-
-// Rule is a compiled list of sources. It is safe for concurrent use.
-type Rule struct {
-	parts []part
-	json  bool // some part reads the body as JSON
-}
-
-// part is one compiled source with the place that its errors name.
-type part struct {
-	source Source
-	where  string // "part 2 (json order.id)"
-	read   reader
-}
-
-// reader takes one part's value, not yet checked for its text, from a request.
-// Its errors come from absent and refuse; they never hold the value.
-type reader func(*request) (string, error)
-
-// request is one Input on its way through a rule.
-type request struct {
-	Input
-	bodyErr error // why the body is no JSON; computed once, if any part asks
-}
-
-// Compile checks sources, one for each part in order, and makes them a rule.
-// Its errors are the operator's mistakes and name the part and what offends.
-func Compile(sources []Source) (*Rule, error) {
-	if len(sources) == 0 {
-		return nil, errors.New("a key needs at least one part")
+// canonical is the source in the one spelling of all that mean the same, for
+// sources that compile.
+func (s Source) canonical() Source {
+	s.Path = canonicalPath(s.Path)
+	s.Paths = append([]string(nil), s.Paths...)
+	for i, path := range s.Paths {
+		s.Paths[i] = canonicalPath(path)
 	}
-	if len(sources) > MaxParts {
-		return nil, fmt.Errorf("a key has at most %d parts, not %d", MaxParts, len(sources))
+	if s.Kind == KindHeader {
+		s.Name = http.CanonicalHeaderKey(s.Name)
 	}
-	rule := &Rule{parts: make([]part, len(sources))}
-	for i, source := range sources {
-		where := fmt.Sprintf("part %d (%s)", i+1, source)
-		read, err := compile(source)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
-		}
-		rule.parts[i] = part{source: source, where: where, read: read}
-		rule.json = rule.json || source.Kind == KindJSON
-	}
-	return rule, nil
+	return s
 }
 
-func compile(source Source) (reader, error) {
-	switch source.Kind {
+// quoted gives word as it stands if it holds nothing that separates or quotes
+// words, and otherwise in quotes. (strconv.Quote would not do: what it escapes
+// grows with Unicode, and stored rules are compared.)
+func quoted(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return r == '"' || r == ',' || unicode.IsSpace(r) || unicode.IsControl(r)
+	}) {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+}
+
+// compile checks the source and gives what reads it.
+func (s Source) compile() (reader, error) {
+	if err := s.superfluous(); err != nil {
+		return nil, err
+	}
+	switch s.Kind {
 	case KindJSON:
-		if source.Name != "" {
-			return nil, errors.New("json takes a path, not a name")
-		}
-		return jsonReader(source.Path)
+		return jsonReader(s.Path)
 	case KindHeader:
-		if source.Path != "" {
-			return nil, errors.New("header takes a name, not a path")
-		}
-		return headerReader(source.Name)
+		return headerReader(s.Name)
+	case KindForm:
+		return formReader(s.Field)
+	case KindFormJSON:
+		return formJSONReader(s.Field, s.Path)
+	case KindQuery:
+		return queryReader(s.Name)
+	case KindLiteral:
+		return literalReader(s.Text)
+	case KindBodySHA256:
+		return readBodySHA256, nil
+	case KindCanonicalJSON:
+		return canonicalReader(s.Paths)
 	}
-	return nil, fmt.Errorf("unknown source %q", source.Kind)
+	return nil, fmt.Errorf("unknown source %q", s.Kind)
 }
 
-// Sources returns the sources that the rule was compiled from.
-func (r *Rule) Sources() []Source {
-	sources := make([]Source, len(r.parts))
-	for i, p := range r.parts {
-		sources[i] = p.source
-	}
-	return sources
+// takes lists the fields that each kind takes.
+var takes = map[Kind]string{
+	KindJSON:          "a path",
+	KindHeader:        "a name",
+	KindForm:          "a field",
+	KindFormJSON:      "a field and a path",
+	KindQuery:         "a name",
+	KindLiteral:       "a text",
+	KindBodySHA256:    "nothing",
+	KindCanonicalJSON: "paths",
 }
 
-// String is the rule as one line: "header X-Event, json order.id".
-func (r *Rule) String() string {
-	texts := make([]string, len(r.parts))
-	for i, p := range r.parts {
-		texts[i] = p.source.String()
+// superfluous refuses a field that the kind does not take: it would be a
+// misunderstanding about what makes the key.
+func (s Source) superfluous() error {
+	wants, ok := takes[s.Kind]
+	if !ok {
+		return nil // unknown, which compile says
 	}
-	return strings.Join(texts, ", ")
+	for _, field := range []struct {
+		name string
+		set  bool
+		used bool
+	}{
+		{"a name", s.Name != "", s.Kind == KindHeader || s.Kind == KindQuery},
+		{"a field", s.Field != "", s.Kind == KindForm || s.Kind == KindFormJSON},
+		{"a path", s.Path != "", s.Kind == KindJSON || s.Kind == KindFormJSON},
+		{"paths", len(s.Paths) > 0, s.Kind == KindCanonicalJSON},
+		{"a text", s.Text != "", s.Kind == KindLiteral},
+	} {
+		if field.set && !field.used {
+			return fmt.Errorf("%s takes %s, not %s", s.Kind, wants, field.name)
+		}
+	}
+	return nil
 }
 
-// Extract reads every part. Its error is always an *Error. A malformed part
-// outweighs a missing one, so that a request that is wrong in both ways is
-// never taken for a ping without a key.
-func (r *Rule) Extract(in Input) (Key, error) {
-	req := &request{Input: in}
-	if r.json && len(in.Body) > 0 {
-		req.bodyErr = checkJSON(in.Body)
+// readsBody reports whether the source needs the decoded body.
+func (s Source) readsBody() bool {
+	switch s.Kind {
+	case KindHeader, KindQuery, KindLiteral:
+		return false
 	}
-	var missing *Error
-	absences, size := 0, 0
-	parts := make([]string, 0, len(r.parts))
-	for _, p := range r.parts {
-		value, err := p.read(req)
-		if err == nil {
-			err = checkText(value)
-		}
-		if err == nil {
-			if size += len(value); size > MaxBytes {
-				err = tooLong()
-			}
-		}
-		if err == nil {
-			parts = append(parts, value)
-			continue
-		}
-		failed := &Error{Where: p.where, Err: err, Missing: errors.Is(err, errAbsent)}
-		if !failed.Missing {
-			return Key{}, failed
-		}
-		absences++
-		if missing == nil {
-			missing = failed
-		}
+	return true
+}
+
+// checkName checks the name of a form's field or of a query parameter.
+func checkName(what, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%s is required", what)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%s is not valid UTF-8", what)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("%s holds a control character", what)
 	}
-	if missing != nil {
-		missing.All = absences == len(r.parts)
-		return Key{}, missing
+	return nil
+}
+
+// literalReader gives the same text for every request.
+func literalReader(text string) (reader, error) {
+	if text == "" {
+		return nil, errors.New("a text is required")
 	}
-	return Key{parts: parts}, nil
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
+	if len(text) > MaxBytes {
+		return nil, tooLong()
+	}
+	return func(*request) (string, error) { return text, nil }, nil
 }
