@@ -119,11 +119,11 @@ func adminCall[In, Out any](do func(context.Context, store.Store, In) (Out, erro
 		if err := dec.Decode(&in); err != nil {
 			return apiError(http.StatusBadRequest, fmt.Errorf("reading the request: %w", err))
 		}
-		app, err := caddy.ActiveContext().AppIfConfigured("n8n_gate")
-		if err != nil {
+		app := liveApp()
+		if app == nil {
 			return apiError(http.StatusServiceUnavailable, errors.New("no n8n_gate is running here"))
 		}
-		ledger, err := app.(*App).lease()
+		ledger, err := app.lease()
 		if err != nil {
 			return apiError(http.StatusServiceUnavailable, err)
 		}
@@ -143,10 +143,13 @@ func apiError(status int, err error) error {
 
 func list(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error) {
 	query := store.Query{Operation: in.Operation, Reason: in.Reason, After: in.After}
+	if noted[decision(in.State)] {
+		return listNotes(ctx, s, in)
+	}
 	if in.State != "" {
 		state, ok := store.ParseState(in.State)
 		if !ok {
-			return ListAnswer{}, apiError(http.StatusBadRequest, fmt.Errorf("state %q: must be processing, completed, failed_retryable or ambiguous", in.State))
+			return ListAnswer{}, apiError(http.StatusBadRequest, fmt.Errorf("state %q: must be processing, completed, failed_retryable or ambiguous, or conflict, missing_key, malformed or too_large", in.State))
 		}
 		query.States = []store.State{state}
 	}
@@ -170,6 +173,24 @@ func list(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error
 		v := view(r)
 		v.History = nil
 		out.Records = append(out.Records, v)
+	}
+	return out, nil
+}
+
+// listNotes lists the refused deliveries of one decision as if it were a state.
+func listNotes(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error) {
+	page, err := s.Scan(ctx, store.Query{Operation: noteOperation, Reason: in.State, After: in.After})
+	if err != nil {
+		return ListAnswer{}, err
+	}
+	out := ListAnswer{Records: []RecordView{}, Next: page.Next}
+	for _, r := range page.Records {
+		if n, ok := readNote(r); ok && (in.Operation == "" || in.Operation == n.Operation) {
+			out.Records = append(out.Records, RecordView{
+				RecordName: RecordName{n.Operation, n.EventKey}, State: n.Decision, Reason: n.Detail,
+				Attempt: n.Times, SettledAt: n.At,
+			})
+		}
 	}
 	return out, nil
 }

@@ -19,18 +19,16 @@ type answer struct {
 	status   int
 	header   http.Header
 	body     []byte
-	err      error // for the log alone
+	detail   string // of a refusal
+	err      error  // for the log alone
 }
 
 // refused is the error of a stage that ends a delivery. Its text is for the sender;
 // cause is for the log.
-type refused struct {
-	answer
-	detail string
-}
+type refused struct{ answer }
 
 func refuse(what decision, status int, detail string) *refused {
-	return &refused{answer{decision: what, status: status, header: make(http.Header)}, detail}
+	return &refused{answer{decision: what, status: status, header: make(http.Header), detail: detail}}
 }
 
 func (r *refused) Error() string { return r.detail }
@@ -54,7 +52,7 @@ func refusal(err error) answer {
 	a := r.answer
 	a.header.Set("Content-Type", "application/problem+json")
 	a.body, _ = json.Marshal(problem{ // strings and numbers: it cannot fail
-		Title: http.StatusText(a.status), Status: a.status, Detail: r.detail, Decision: a.decision,
+		Title: http.StatusText(a.status), Status: a.status, Detail: a.detail, Decision: a.decision,
 	})
 	return a
 }

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,13 +41,17 @@ type App struct {
 	// What is left then is ambiguous at the next start. Default: 30s.
 	DrainTimeout caddy.Duration `json:"drain_timeout,omitempty"`
 
-	logger *zap.Logger
-	store  StoreModule
+	// Operations whose records are left to expire though no webhook names them any more.
+	Forget []string `json:"forget,omitempty"`
 
-	mu         sync.Mutex
-	held       *lease // the app's own hold on the store, between Start and Cleanup
-	stopSweep  func() // ends the sweeper and waits for it
-	operations map[string]ownedOperation
+	logger     *zap.Logger
+	store      StoreModule
+	operations map[string]*operation // by name; complete once all handlers are provisioned
+
+	mu        sync.Mutex
+	held      *lease // the app's own hold on the store, between Start and Cleanup
+	stopSweep func() // ends the sweeper and waits for it
+	checked   bool   // the store's key rules are those of the configuration
 }
 
 // StoreModule opens a storage engine. Modules live in the name space n8n_gate.stores.
@@ -71,7 +78,7 @@ func (a *App) UnmarshalJSON(b []byte) error {
 // beside a running server that holds the file.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.logger = ctx.Logger()
-	a.operations = make(map[string]ownedOperation)
+	a.operations = make(map[string]*operation)
 	if a.SweepInterval == 0 {
 		a.SweepInterval = caddy.Duration(defaultSweepInterval)
 	}
@@ -131,10 +138,24 @@ func (a *App) Stop() error {
 	stop := a.stopSweep
 	a.stopSweep = nil
 	a.mu.Unlock()
-	if stop != nil {
-		stop()
+	if stop == nil {
+		return nil
 	}
+	stop()
 	return nil
+}
+
+// liveApp is the app of the configuration that Caddy runs; nil if it has none.
+func liveApp() *App {
+	ctx := caddy.ActiveContext()
+	if ctx.Context == nil {
+		return nil
+	}
+	app, err := ctx.AppIfConfigured("n8n_gate")
+	if err != nil {
+		return nil
+	}
+	return app.(*App)
 }
 
 // Cleanup lets go of the store. Only when Caddy exits it waits for attempts in
@@ -143,11 +164,17 @@ func (a *App) Stop() error {
 func (a *App) Cleanup() error {
 	_ = a.Stop()
 	a.mu.Lock()
-	held := a.held
+	held, checked := a.held, a.checked
 	a.held = nil
 	a.mu.Unlock()
+	// On a reload the live app is the next one, and this changes nothing; if this
+	// app is one that was rejected, the live one is the former.
+	var err error
+	if live := liveApp(); checked && live != nil && live != a && !caddy.Exiting() {
+		err = live.restoreRules()
+	}
 	if held == nil {
-		return nil
+		return err
 	}
 	if caddy.Exiting() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(a.DrainTimeout))
@@ -156,31 +183,62 @@ func (a *App) Cleanup() error {
 			a.logger.Warn("exiting with attempts in flight: they will be ambiguous", zap.Int("attempts", left))
 		}
 	}
-	return held.release()
+	return errors.Join(err, held.release())
 }
 
 // lease takes a hold on the open store, opening it if nobody has yet. Every
-// delivery takes its own: modules are cleaned up while requests still run.
-func (a *App) lease() (*lease, error) { return acquire(a.store) }
-
-// ownedOperation is the webhook that writes an operation.
-type ownedOperation struct {
-	webhook  string
-	explicit bool
-}
-
-// own gives operation to webhook, or says that another one has it. A webhook is
-// told by its whole configuration, so that a directive that Caddy serves from
-// two servers does not collide with itself.
-func (a *App) own(operation, webhook string, explicit bool) error {
+// delivery takes its own: modules are cleaned up while requests still run. The
+// first one compares the key rules: Caddy may serve requests before it has called
+// Start.
+func (a *App) lease() (*lease, error) {
+	l, err := acquire(a.store)
+	if err != nil {
+		return nil, err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	other, taken := a.operations[operation]
-	if taken && other.webhook != webhook && (!explicit || !other.explicit) {
-		return fmt.Errorf("two webhooks end with the operation %q: write `operation` out in both if they are to share their events", operation)
+	if !a.checked {
+		if err := checkRules(context.Background(), l, a.named(), a.Forget); err != nil {
+			_ = l.release()
+			return nil, err
+		}
+		a.checked = true
 	}
-	a.operations[operation] = ownedOperation{webhook, explicit}
-	return nil
+	return l, nil
+}
+
+// named lists the operations, sorted, so that errors do not depend on chance.
+func (a *App) named() []*operation {
+	return slices.SortedFunc(maps.Values(a.operations), func(x, y *operation) int { return strings.Compare(x.name, y.name) })
+}
+
+// own gives an operation to a webhook, or says that another one has it. A webhook is
+// told by its whole configuration, so that a directive that Caddy serves from two
+// servers does not collide with itself.
+func (a *App) own(o *operation) (*operation, error) {
+	other := a.operations[o.name]
+	switch {
+	case other == nil:
+		a.operations[o.name] = o
+		return o, nil
+	case other.webhook == o.webhook:
+		return other, nil
+	case !other.explicit || !o.explicit:
+		return nil, fmt.Errorf("two webhooks end with the operation %q: write `operation` out in both if they are to share their events", o.name)
+	}
+	other.join(o)
+	return other, nil
+}
+
+// restoreRules writes this configuration's key rules down again, after another one
+// that had written its own was rejected.
+func (a *App) restoreRules() error {
+	l, err := a.lease()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.release() }()
+	return writeRules(context.Background(), l, a.named())
 }
 
 // Interface guards.

@@ -2,19 +2,12 @@ package caddymodule
 
 import (
 	"encoding/json"
-	"math"
-	"strconv"
-	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
-	"github.com/dustin/go-humanize"
-
-	"github.com/n8n-gate/n8n-gate/keyextract"
 )
 
 // parseGlobal reads the global option:
@@ -23,6 +16,7 @@ import (
 //	    store bolt [PATH]
 //	    sweep_interval DUR
 //	    drain_timeout DUR
+//	    forget NAME…
 //	}
 func parseGlobal(d *caddyfile.Dispenser, existing any) (any, error) {
 	var app App
@@ -46,6 +40,8 @@ func parseGlobal(d *caddyfile.Dispenser, existing any) (any, error) {
 			err = parseDuration(d, &app.SweepInterval)
 		case "drain_timeout":
 			err = parseDuration(d, &app.DrainTimeout)
+		case "forget":
+			err = parseNames(d, &app.Forget)
 		default:
 			err = unknownWord(d, word, unbuiltGlobal)
 		}
@@ -82,8 +78,10 @@ func parseStore(d *caddyfile.Dispenser, app *App) error {
 //	    forward UPSTREAM… { … }      # Caddy's own reverse_proxy
 //	    prefix PATH
 //	    other refuse|pass
+//	    test_urls refuse|private
 //	    webhook PATTERN {
 //	        operation NAME
+//	        operation_was NAME…
 //	        OPTIONS
 //	    }
 //	    OPTIONS                      # defaults for every webhook
@@ -115,12 +113,10 @@ func parseHandler(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 			err = parseString(h.Dispenser, &gate.Prefix)
 		case "other":
 			err = parseString(h.Dispenser, &gate.Other)
+		case "test_urls":
+			err = parseString(h.Dispenser, &gate.TestURLs)
 		default:
-			if unbuiltGate[word] {
-				err = h.Errf("%s: not built yet", word)
-			} else {
-				err = parseOption(h.Dispenser, word, &gate.Options)
-			}
+			err = parseOption(h.Dispenser, word, &gate.Options)
 		}
 		if err != nil {
 			return nil, err
@@ -157,11 +153,11 @@ func parseWebhook(d *caddyfile.Dispenser, gate *Handler) error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case word == "operation":
+		switch word {
+		case "operation":
 			err = parseString(d, &hook.Operation)
-		case unbuiltWebhook[word]:
-			err = d.Errf("%s: not built yet", word)
+		case "operation_was":
+			err = parseNames(d, &hook.OperationWas)
 		default:
 			err = parseOption(d, word, &hook.Options)
 		}
@@ -170,181 +166,5 @@ func parseWebhook(d *caddyfile.Dispenser, gate *Handler) error {
 		}
 	}
 	gate.Webhooks = append(gate.Webhooks, hook)
-	return nil
-}
-
-// parseOption reads one option:
-//
-//	auth none
-//	auth token header NAME|query NAME secret VALUE…
-//	key json PATH | header NAME        # one line per part, in order
-//	missing_key reject
-//	in_flight wait DUR | reject
-//	timeout DUR
-//	max_body SIZE
-//	max_attempts N
-//	max_in_flight N
-//	retention DUR
-//	log_key hash|plain|off
-func parseOption(d *caddyfile.Dispenser, word string, o *Options) error {
-	switch word {
-	case "auth":
-		return parseAuth(d, o)
-	case "key":
-		return parseKey(d, o)
-	case "missing_key":
-		return parseString(d, &o.MissingKey)
-	case "in_flight":
-		return parseInFlight(d, o)
-	case "timeout":
-		return parseDuration(d, &o.Timeout)
-	case "max_body":
-		return parseSize(d, &o.MaxBody)
-	case "max_attempts":
-		return parseNumber(d, &o.MaxAttempts)
-	case "max_in_flight":
-		return parseNumber(d, &o.MaxInFlight)
-	case "retention":
-		return parseDuration(d, &o.Retention)
-	case "log_key":
-		return parseString(d, &o.LogKey)
-	}
-	return unknownWord(d, word, unbuiltOption)
-}
-
-func parseAuth(d *caddyfile.Dispenser, o *Options) error {
-	args := d.RemainingArgs()
-	if len(args) == 0 {
-		return d.ArgErr()
-	}
-	auth := &Auth{Kind: args[0]}
-	if auth.Kind == "token" {
-		if len(args) < 5 || (args[1] != "header" && args[1] != "query") || args[3] != "secret" {
-			return d.Err("auth token: expected `auth token header NAME|query NAME secret VALUE…`")
-		}
-		if args[1] == "header" {
-			auth.Header = args[2]
-		} else {
-			auth.Query = args[2]
-		}
-		auth.Secrets = args[4:]
-	} else if len(args) > 1 && auth.Kind == "none" {
-		return d.ArgErr()
-	}
-	if err := auth.validate(); err != nil {
-		return d.WrapErr(err)
-	}
-	o.Auth = auth
-	return nil
-}
-
-func parseKey(d *caddyfile.Dispenser, o *Options) error {
-	args := d.RemainingArgs()
-	if len(args) == 0 {
-		return d.ArgErr()
-	}
-	source := keyextract.Source{Kind: keyextract.Kind(args[0])}
-	switch {
-	case unbuiltKey[args[0]]:
-		return d.Errf("key %s: not built yet", args[0])
-	case args[0] != "json" && args[0] != "header":
-		return d.Errf("key %s: unknown source", args[0])
-	case len(args) != 2:
-		return d.ArgErr()
-	case args[0] == "json":
-		source.Path = args[1]
-	default:
-		source.Name = args[1]
-	}
-	o.Key = append(o.Key, source)
-	return nil
-}
-
-func parseInFlight(d *caddyfile.Dispenser, o *Options) error {
-	args := d.RemainingArgs()
-	wait := caddy.Duration(0)
-	switch {
-	case len(args) == 1 && args[0] == "reject":
-	case len(args) == 2 && args[0] == "wait":
-		dur, err := caddy.ParseDuration(args[1])
-		if err != nil || dur <= 0 {
-			return d.Errf("in_flight wait %s: must be a positive duration", args[1])
-		}
-		wait = caddy.Duration(dur)
-	default:
-		return d.Err("in_flight: expected `in_flight wait DUR` or `in_flight reject`")
-	}
-	o.InFlightWait = &wait
-	return nil
-}
-
-// nextWord returns the word that begins a line. A word may come once, save key:
-// its lines are the parts of one list.
-func nextWord(d *caddyfile.Dispenser, seen map[string]bool) (string, error) {
-	word := d.Val()
-	if seen[word] && word != "key" {
-		return "", d.Errf("%s: stands more than once", word)
-	}
-	seen[word] = true
-	return word, nil
-}
-
-func unknownWord(d *caddyfile.Dispenser, word string, unbuilt map[string]bool) error {
-	if unbuilt[word] {
-		return d.Errf("%s: not built yet", word)
-	}
-	return d.Errf("%s: unknown word", word)
-}
-
-// parseString reads exactly one argument, and no block.
-func parseString(d *caddyfile.Dispenser, to *string) error {
-	word := d.Val()
-	args := d.RemainingArgs()
-	if len(args) != 1 || args[0] == "" {
-		return d.Errf("%s: expected one value", word)
-	}
-	*to = args[0]
-	return nil
-}
-
-func parseDuration(d *caddyfile.Dispenser, to *caddy.Duration) error {
-	var text string
-	word := d.Val()
-	if err := parseString(d, &text); err != nil {
-		return err
-	}
-	dur, err := caddy.ParseDuration(text)
-	if err != nil || dur < time.Millisecond {
-		return d.Errf("%s %s: must be a duration of at least 1ms", word, text)
-	}
-	*to = caddy.Duration(dur)
-	return nil
-}
-
-func parseSize(d *caddyfile.Dispenser, to *int64) error {
-	var text string
-	word := d.Val()
-	if err := parseString(d, &text); err != nil {
-		return err
-	}
-	size, err := humanize.ParseBytes(text)
-	if err != nil || size == 0 || size > math.MaxInt64 {
-		return d.Errf("%s %s: must be a size, such as 16MiB", word, text)
-	}
-	*to = int64(size)
-	return nil
-}
-
-func parseNumber(d *caddyfile.Dispenser, to *int) error {
-	var text string
-	word := d.Val()
-	if err := parseString(d, &text); err != nil {
-		return err
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return d.Errf("%s %s: must be a whole number from 1", word, text)
-	}
-	*to = n
 	return nil
 }

@@ -18,32 +18,36 @@ type claim struct {
 	token string // the fencing token, for n8n alone
 	hash  store.Hash
 
+	event event
+	alone bool     // the content under another key is not asked for any more: only a flag warns of it
 	slots []*gauge // what it counts in while it is in flight
 }
 
-var errOverloaded = errors.New("max_in_flight is reached")
+var (
+	errOverloaded = errors.New("max_in_flight is reached")
+	errOther      = errors.New("the event that has this key had another content")
+	errReused     = errors.New("this content came under another key before")
+)
 
 // claim asks for the right to act, durably. It is one atomic step: either this
 // delivery owns the record now, or the record says who does. The sender may hang
 // up; its claim is decided all the same.
-func (d *delivery) claim(id store.ID) (*claim, error) {
+func (d *delivery) claim(e event) (*claim, error) {
 	defer func(begin time.Time) { d.claimed = time.Since(begin) }(time.Now())
 	stopAt("before_claim")
 	ledger, err := d.gate.app.lease()
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	c := &claim{ledger: ledger}
+	c := &claim{ledger: ledger, event: e}
 	ctx := context.WithoutCancel(d.request.Context())
-	have, err := ledger.Get(ctx, id)
+	have, err := ledger.Get(ctx, e.names...)
 	if err == nil {
-		have, err = store.Update(ctx, ledger, have, func(now time.Time, have []store.Record) ([]store.Change, error) {
-			return d.claimRule(ctx, c, now, have[0])
-		})
+		have, err = d.decide(ctx, c, have)
 	}
 	if err == nil {
-		c.record = have[0]
-		c.won = c.hash != store.Hash{} && c.record.State == store.Processing && c.record.Owned(c.hash)
+		c.record = standing(have)
+		c.won = c.record.State == store.Processing && c.record.Owned(c.hash)
 		d.record = c.record
 		if !c.won {
 			c.leaveFlight()
@@ -51,17 +55,48 @@ func (d *delivery) claim(id store.ID) (*claim, error) {
 		stopAt("after_claim")
 		return c, nil
 	}
-	if errors.Is(err, store.ErrUnknown) && c.hash != (store.Hash{}) {
+	if errors.Is(err, store.ErrUnknown) && c.token != "" {
 		// The claim may be on disk, and nothing was sent: take it back when the
 		// store answers again, instead of leaving a false doubt.
 		d.settleLater(c, verdict{to: store.FailedRetryable, reason: store.ReasonNotSent}, nil)
 	}
-	c.leaveFlight()
 	c.release()
-	if errors.Is(err, errOverloaded) {
+	switch {
+	case errors.Is(err, errOther), errors.Is(err, errReused):
+		return nil, refuse(decidedConflict, http.StatusConflict, err.Error()).because(err)
+	case errors.Is(err, errOverloaded):
 		return nil, transient(decidedOverloaded, "too many deliveries are in flight").because(err)
 	}
 	return nil, unavailable(err)
+}
+
+// decide carries the claim rule out, and once more where a flag lets a content pass
+// that came under another key before.
+func (d *delivery) decide(ctx context.Context, c *claim, have []store.Record) ([]store.Record, error) {
+	rule := func(now time.Time, have []store.Record) ([]store.Change, error) {
+		return d.claimRule(ctx, c, now, standing(have))
+	}
+	have, err := store.Update(ctx, c.ledger, have, rule)
+	var conflict *store.Conflict
+	if !errors.As(err, &conflict) {
+		return have, err
+	}
+	if d.hook.reusedBody == hold {
+		return have, errReused
+	}
+	d.suspicion, c.alone = errReused.Error(), true
+	return store.Update(ctx, c.ledger, have, rule)
+}
+
+// standing is the record of an event: the one under its name or, where its name has
+// changed, the one that it has under a former name.
+func standing(have []store.Record) store.Record {
+	for _, r := range have {
+		if r.Version != 0 {
+			return r
+		}
+	}
+	return have[0]
 }
 
 // claimRule decides what this delivery may do with the record that stands there.
@@ -69,26 +104,49 @@ func (d *delivery) claimRule(ctx context.Context, c *claim, now time.Time, r sto
 	if lapse, err := store.LapseRule(ctx, c.ledger, now, r); err != nil || lapse != nil {
 		return lapse, err
 	}
-	if c.token == "" {
-		if r.State != store.Gone && r.State != store.FailedRetryable {
-			return nil, nil // the common replay costs neither a token nor a slot
+	if !c.owns(r) && differ(r.Fingerprint, c.event.fingerprint) && d.hook.differing != off {
+		if d.hook.differing == hold {
+			return nil, errOther
 		}
+		d.suspicion = errOther.Error()
+	}
+	if r.State != store.Gone && r.State != store.FailedRetryable {
+		return nil, nil // somebody else's, or ours already: an unknown commit that was stored
+	}
+	if c.token == "" { // the common replay costs neither a token nor a place
 		c.token, c.hash = store.NewToken()
 	}
 	next, err := store.Claim(r, store.Claimed{
 		Token: c.hash, Incarnation: c.ledger.Incarnation(), Holder: store.HolderForward,
 		Lasts: d.hook.timeout + settleGrace, Retention: d.hook.retention, MaxAttempts: d.hook.maxAttempts,
+		Fingerprint: c.event.fingerprint, Aliases: d.reusedBody(c),
 	}, now)
-	if errors.Is(err, store.ErrIllegalMove) {
-		return nil, nil // somebody else's, or ours already: an unknown commit that was stored
-	}
 	if err != nil {
 		return nil, err
 	}
+	c.record = r // what is to be claimed, should nobody know whether it was
 	if !c.enterFlight(&d.hook.inFlight, d.hook.maxInFlight, &d.gate.inFlight, d.gate.MaxInFlight) {
 		return nil, errOverloaded
 	}
 	return []store.Change{{Was: r.Version, Now: next}}, nil
+}
+
+// owns reports whether the record is this claim's own.
+func (c *claim) owns(r store.Record) bool { return r.Owned(c.hash) }
+
+// differ: a fingerprint that was not taken tells nothing.
+func differ(a, b store.Hash) bool {
+	return a != store.Hash{} && b != store.Hash{} && a != b
+}
+
+// reusedBody is the alias by which a content is found under another key.
+func (d *delivery) reusedBody(c *claim) []store.Alias {
+	if d.hook.reusedBody == off || c.alone {
+		return nil
+	}
+	return []store.Alias{{
+		Kind: store.AliasFingerprint, Value: d.hook.operation.name + "\x00" + string(c.event.fingerprint[:]),
+	}}
 }
 
 // enterFlight takes a place in the webhook's bound and in the gate's, once a claim.

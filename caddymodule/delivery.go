@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/n8n-gate/n8n-gate/n8n"
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
@@ -23,6 +24,7 @@ const (
 	decidedInFlight        decision = "in_flight"
 	decidedReplayed        decision = "replayed"
 	decidedManualReview    decision = "manual_review"
+	decidedConflict        decision = "conflict"
 	decidedMissingKey      decision = "missing_key"
 	decidedMalformed       decision = "malformed"
 	decidedUnauthenticated decision = "unauthenticated"
@@ -40,11 +42,13 @@ type delivery struct {
 	gate    *Handler
 	hook    *webhook // nil: no webhook is named so
 	path    string   // canonical, below the prefix
+	match   n8n.Match
 	request *http.Request
 	started time.Time
 
 	// Evidence for the log, gathered on the way.
 	id             store.ID
+	suspicion      string       // what a flag warns of
 	record         store.Record // as it stood last
 	upstreamStatus int
 	claimed        time.Duration // how long each stage took
@@ -52,8 +56,12 @@ type delivery struct {
 	settled        time.Duration
 }
 
-func newDelivery(h *Handler, hook *webhook, path string, r *http.Request) *delivery {
-	return &delivery{gate: h, hook: hook, path: path, request: r, started: time.Now()}
+func newDelivery(h *Handler, path string, match n8n.Match, r *http.Request) *delivery {
+	d := &delivery{gate: h, path: path, match: match, request: r, started: time.Now()}
+	if match.Found {
+		d.hook = h.webhooks[match.Index]
+	}
+	return d
 }
 
 // operation is empty where no webhook is named, so that labels stay bounded.
@@ -61,7 +69,7 @@ func (d *delivery) operation() string {
 	if d.hook == nil {
 		return ""
 	}
-	return d.hook.operation
+	return d.hook.operation.name
 }
 
 func count(operation string, what decision) {
@@ -71,7 +79,11 @@ func count(operation string, what decision) {
 // evidence leaves what there is to know about the delivery: one log line, one count.
 func (d *delivery) evidence(a answer) {
 	count(d.operation(), a.decision)
-	entry := d.gate.logger.Check(a.level(), "delivery")
+	level := a.level()
+	if d.suspicion != "" {
+		level = max(level, zapcore.WarnLevel)
+	}
+	entry := d.gate.logger.Check(level, "delivery")
 	if entry == nil {
 		return
 	}
@@ -95,6 +107,9 @@ func (d *delivery) evidence(a answer) {
 	}
 	if d.upstreamStatus != 0 {
 		fields = append(fields, zap.Int("upstream_status", d.upstreamStatus))
+	}
+	if d.suspicion != "" {
+		fields = append(fields, zap.String("suspicion", d.suspicion))
 	}
 	if a.err != nil {
 		fields = append(fields, zap.Error(a.err))
@@ -143,7 +158,7 @@ func (a answer) level() zapcore.Level {
 		if a.status >= http.StatusInternalServerError {
 			return zapcore.WarnLevel
 		}
-	case decidedManualReview, decidedMissingKey, decidedMalformed, decidedTooLarge, decidedOverloaded:
+	case decidedManualReview, decidedConflict, decidedMissingKey, decidedMalformed, decidedTooLarge, decidedOverloaded:
 		return zapcore.WarnLevel
 	}
 	return zapcore.InfoLevel

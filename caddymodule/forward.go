@@ -33,7 +33,8 @@ type exchange struct {
 	err      error
 }
 
-// forward sends the delivery to n8n, at most once. The sender may hang up: the
+// forward sends the delivery to n8n, at most once; without a claim it goes ungated.
+// The sender may hang up: the
 // attempt runs to its own timeout, and its receipt answers the sender's retry.
 func (d *delivery) forward(c *claim, body []byte) *exchange {
 	defer func(begin time.Time) { d.forwarded = time.Since(begin) }(time.Now())
@@ -73,12 +74,13 @@ func (d *delivery) roundTrip(ctx context.Context, response *capture, c *claim, b
 			err = errors.New("panic while forwarding")
 		}
 	}()
-	// The proxy is the end of the line.
-	end := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error {
-		return errors.New("the proxy did not answer")
-	})
-	return d.gate.proxy.ServeHTTP(response, d.outgoing(ctx, c, body), end)
+	return d.gate.proxy.ServeHTTP(response, d.outgoing(ctx, c, body), endOfLine)
 }
+
+// endOfLine stands behind the proxy, where nothing is.
+var endOfLine = caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error {
+	return errors.New("the proxy did not answer")
+})
 
 // outgoing builds the request that n8n gets. It has no GetBody, with which
 // net/http would send a request that has an Idempotency-Key twice.
@@ -89,11 +91,7 @@ func (d *delivery) outgoing(ctx context.Context, c *claim, body []byte) *http.Re
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	r.TransferEncoding, r.Trailer, r.GetBody = nil, nil, nil
-	r.URL.RawPath = n8n.Rebuild(d.gate.Prefix, d.path)
-	// It was decoded before and encoded again: it cannot fail to decode.
-	r.URL.Path, _ = url.PathUnescape(r.URL.RawPath)
-
-	dropOwnHeaders(r.Header)
+	d.address(r)
 	for _, name := range droppedHeaders {
 		r.Header.Del(name)
 	}
@@ -103,12 +101,24 @@ func (d *delivery) outgoing(ctx context.Context, c *claim, body []byte) *http.Re
 		}
 	}
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	if c == nil {
+		return r
+	}
 	r.Header.Set("N8n-Gate-Operation", c.record.Operation)
 	r.Header.Set("N8n-Gate-Event-Key", c.record.EventKey)
 	r.Header.Set("N8n-Gate-Attempt", strconv.Itoa(c.record.Attempt))
 	r.Header.Set("N8n-Gate-Token", c.token)
 	r.Header.Set("N8n-Gate-Idempotency-Key", c.record.IdempotencyKey())
 	return r
+}
+
+// address gives r the path that n8n reads as the one that was decided on, and none
+// of the sender's headers that only the gate may set.
+func (d *delivery) address(r *http.Request) {
+	r.URL.RawPath = n8n.Rebuild(d.gate.Prefix, d.path)
+	// It was decoded before and encoded again: it cannot fail to decode.
+	r.URL.Path, _ = url.PathUnescape(r.URL.RawPath)
+	dropOwnHeaders(r.Header)
 }
 
 // droppedHeaders never reach n8n. With Origin, n8n's router answers an unknown

@@ -106,7 +106,17 @@ func (g *testGate) acted() int {
 // deliver sends an event and returns what the sender gets.
 func (g *testGate) deliver(event string) *http.Response {
 	g.t.Helper()
-	r := httptest.NewRequest(http.MethodPost, "/webhook/demo", strings.NewReader(fmt.Sprintf(`{"id":%q}`, event)))
+	return g.send(http.MethodPost, "/webhook/demo", fmt.Sprintf(`{"id":%q}`, event))
+}
+
+// send sends any request and returns what its sender gets.
+func (g *testGate) send(method, target, body string) *http.Response {
+	g.t.Helper()
+	return g.serve(httptest.NewRequest(method, target, strings.NewReader(body)))
+}
+
+func (g *testGate) serve(r *http.Request) *http.Response {
+	g.t.Helper()
 	w := httptest.NewRecorder()
 	r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, &caddyhttp.Server{})
 	if err := g.handler.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {

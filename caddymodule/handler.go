@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -32,6 +33,10 @@ type Handler struct {
 	// "pass": it goes to the next handler, ungated.
 	Other string `json:"other,omitempty"`
 
+	// What happens to n8n's test webhooks, below PREFIX-test: "refuse" (404, the
+	// default), or "private": from private networks they go to the next handler.
+	TestURLs string `json:"test_urls,omitempty"`
+
 	// The webhooks that are gated.
 	Webhooks []Webhook `json:"webhooks,omitempty"`
 
@@ -44,6 +49,7 @@ type Handler struct {
 	paths     *n8n.Table
 	webhooks  []*webhook // by the index of their pattern in paths
 	inFlight  gauge
+	notes     recent
 }
 
 // CaddyModule returns the Caddy module information.
@@ -54,7 +60,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // UnmarshalJSON says of options that are to come that they are not built yet.
 func (h *Handler) UnmarshalJSON(b []byte) error {
 	type plain Handler
-	return unmarshalStrict(b, (*plain)(h), unbuiltOption, unbuiltGate)
+	return unmarshalStrict(b, (*plain)(h), unbuiltOption)
 }
 
 // Provision prepares the gate.
@@ -68,8 +74,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.Prefix = first(h.Prefix, "/webhook")
 	h.Other = first(h.Other, "refuse")
 	h.MaxInFlight = first(h.MaxInFlight, defaultInFlight)
+	h.TestURLs = first(h.TestURLs, "refuse")
 	if h.Other != "refuse" && h.Other != "pass" {
 		return fmt.Errorf("other %q: must be refuse or pass", h.Other)
+	}
+	if h.TestURLs != "refuse" && h.TestURLs != "private" {
+		return fmt.Errorf("test_urls %q: must be refuse or private", h.TestURLs)
 	}
 	if err := h.Options.validate(); err != nil {
 		return err
@@ -87,6 +97,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("forward: %w", err)
 	}
 	h.keepAlive = keepsAlive(h.ForwardRaw)
+	if h.keepAlive && h.repeatable() {
+		return errors.New("forward: keepalive is refused where a webhook takes GET or HEAD: " +
+			"when a kept connection dies, net/http sends such a request again by itself")
+	}
 	proxy, err := ctx.LoadModule(h, "ForwardRaw")
 	if err != nil {
 		return fmt.Errorf("loading the upstream's reverse_proxy: %w", err)
@@ -95,34 +109,40 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return nil
 }
 
+// repeatable reports whether a gated webhook takes a method that net/http repeats
+// by itself (request.go, isReplayable).
+func (h *Handler) repeatable() bool {
+	for _, w := range h.Webhooks {
+		o := w.inherit(h.Options)
+		if o.Mode != "pass" && (slices.Contains(o.Methods, http.MethodGet) || slices.Contains(o.Methods, http.MethodHead)) {
+			return true
+		}
+	}
+	return false
+}
+
 // ServeHTTP is one delivery.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	path, inside, readable := n8n.Canonical(h.Prefix, r.URL.EscapedPath())
 	if !inside {
 		return next.ServeHTTP(w, r)
 	}
-	var hook *webhook
+	var match n8n.Match
 	if readable {
-		// Every webhook takes POST alone; admit refuses the other methods.
-		if m := h.paths.Lookup(path, http.MethodPost); m.Found {
-			hook = h.webhooks[m.Index]
-		}
+		match = h.paths.Lookup(path, r.Method)
 	}
-	if hook == nil && h.Other == "pass" {
+	known := match.Found || len(match.Allow) > 0
+	if h.passes(r, known) {
 		return pass(w, r, next)
 	}
-	d := newDelivery(h, hook, path, r)
+	d := newDelivery(h, path, match, r)
+	if match.Found && d.hook.stream {
+		return d.stream(w)
+	}
 	answer := d.deliver()
 	d.evidence(answer)
+	d.note(answer)
 	return answer.write(w)
-}
-
-// pass lets a webhook that no block names through to the next handler, ungated.
-func pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	count("", decidedPassed)
-	dropOwnHeaders(r.Header)
-	w.Header().Set("N8n-Gate-Decision", string(decidedPassed))
-	return next.ServeHTTP(w, r)
 }
 
 // deliver takes one delivery its way. Nothing before claim has side effects;
@@ -138,11 +158,14 @@ func (d *delivery) deliver() answer {
 	if err != nil {
 		return refusal(err)
 	}
-	id, err := d.extract(body)
+	event, err := d.extract(body)
+	if d.pings(err) {
+		return d.ping(body)
+	}
 	if err != nil {
 		return refusal(err)
 	}
-	claim, err := d.claim(id)
+	claim, err := d.claim(event)
 	if err != nil {
 		return refusal(err)
 	}
@@ -159,10 +182,11 @@ func (d *delivery) deliver() answer {
 // admit refuses what no webhook is.
 func (d *delivery) admit() error {
 	switch {
+	case len(d.match.Allow) > 0:
+		allow := strings.Join(d.match.Allow, ", ")
+		return refuse(decidedMethod, http.StatusMethodNotAllowed, "this webhook takes "+allow).with("Allow", allow)
 	case d.hook == nil:
 		return refuse(decidedUnrouted, http.StatusNotFound, "no webhook of this gate has this path")
-	case d.request.Method != http.MethodPost:
-		return refuse(decidedMethod, http.StatusMethodNotAllowed, "this webhook takes POST").with("Allow", http.MethodPost)
 	case d.request.Header.Get("Upgrade") != "" || headerHasToken(d.request.Header, "Connection", "upgrade"):
 		return refuse(decidedUpgrade, http.StatusBadRequest, "a webhook cannot be upgraded to another protocol")
 	}

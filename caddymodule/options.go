@@ -35,6 +35,15 @@ const (
 // Options are what a webhook block sets; at the gate they are the defaults for
 // every webhook, save max_in_flight.
 type Options struct {
+	// The HTTP methods of the webhook, in upper case: DELETE, GET, HEAD, PATCH, POST
+	// or PUT. Others get 405. Default: POST.
+	Methods []string `json:"methods,omitempty"`
+
+	// "enforce" gates the webhook (default). "pass" forwards everything, ungated,
+	// with the sender attached: for chats, MCP and streams, where every request is
+	// new. Authentication, if there is any, is checked all the same.
+	Mode string `json:"mode,omitempty"`
+
 	// How senders prove who they are. Required, in the webhook or at the gate:
 	// an open webhook says so with the kind "none".
 	Auth *Auth `json:"auth,omitempty"`
@@ -43,8 +52,23 @@ type Options struct {
 	// in the webhook or at the gate. A webhook's own list replaces the gate's.
 	Key []keyextract.Source `json:"key,omitempty"`
 
-	// What happens to a delivery without a key. Only "reject" (422), the default, is built yet.
+	// What happens to a delivery without a key: "reject" (422, the default), or
+	// "pass": it is forwarded ungated, if every part that the request should carry is
+	// absent, as in a sender's pings. A doubled or malformed part never passes.
 	MissingKey string `json:"missing_key,omitempty"`
+
+	// Whether a delivery with the key of a known event, but another content, may be
+	// another event. Default: hold.
+	Fingerprint *Fingerprint `json:"fingerprint,omitempty"`
+
+	// Whether a known content under a new key may be a known event: "hold" (409, for a
+	// person), "flag" (a warning in the log) or "off" (default). For senders whose
+	// signature does not cover the key.
+	ReusedBody string `json:"reused_body,omitempty"`
+
+	// What a changed Key means for the events that the store knows. Without it a
+	// configuration that changes the key of known events is refused.
+	KeyChanged *KeyChanged `json:"key_changed,omitempty"`
 
 	// How long a duplicate waits for the attempt in flight before it is told to
 	// come again. 0 tells it at once. Default: 2s.
@@ -84,6 +108,20 @@ func (o Options) inherit(gate Options) Options {
 	if o.InFlightWait == nil {
 		o.InFlightWait = gate.InFlightWait
 	}
+	if len(o.Methods) == 0 {
+		o.Methods = gate.Methods
+	}
+	if o.Fingerprint == nil {
+		o.Fingerprint = gate.Fingerprint
+	}
+	if o.Fingerprint == nil {
+		o.Fingerprint = &Fingerprint{Mode: hold}
+	}
+	if o.KeyChanged == nil {
+		o.KeyChanged = gate.KeyChanged
+	}
+	o.Mode = first(o.Mode, gate.Mode, "enforce")
+	o.ReusedBody = first(o.ReusedBody, gate.ReusedBody, off)
 	o.MissingKey = first(o.MissingKey, gate.MissingKey, "reject")
 	o.Timeout = first(o.Timeout, gate.Timeout, caddy.Duration(defaultTimeout))
 	o.MaxBody = first(o.MaxBody, gate.MaxBody, defaultMaxBody)
@@ -107,10 +145,16 @@ func first[T comparable](values ...T) T {
 // validate refuses values that make no sense, wherever they stand.
 func (o Options) validate() error {
 	switch {
-	case o.MissingKey == "pass" || o.MissingKey == "review":
-		return fmt.Errorf("missing_key %s: not built yet", o.MissingKey)
-	case o.MissingKey != "" && o.MissingKey != "reject":
-		return fmt.Errorf("missing_key %q: must be reject", o.MissingKey)
+	case o.Mode == "observe":
+		return errors.New("mode observe: not built yet")
+	case o.Mode != "" && o.Mode != "enforce" && o.Mode != "pass":
+		return fmt.Errorf("mode %q: must be enforce or pass", o.Mode)
+	case o.MissingKey == "review":
+		return errors.New("missing_key review: not built yet")
+	case o.MissingKey != "" && o.MissingKey != "reject" && o.MissingKey != "pass":
+		return fmt.Errorf("missing_key %q: must be reject or pass", o.MissingKey)
+	case o.ReusedBody != "" && !watches(o.ReusedBody):
+		return fmt.Errorf("reused_body %q: must be hold, flag or off", o.ReusedBody)
 	case o.InFlightWait != nil && *o.InFlightWait < 0:
 		return errors.New("in_flight wait must not be negative")
 	case o.Timeout < 0 || time.Duration(o.Timeout) > longestTimeout:
@@ -127,7 +171,45 @@ func (o Options) validate() error {
 		return fmt.Errorf("log_key %q: must be hash, plain or off", o.LogKey)
 	}
 	if o.Auth != nil {
-		return o.Auth.validate()
+		if err := o.Auth.validate(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(o.Fingerprint.validate(), o.KeyChanged.validate())
+}
+
+// What a suspicion leads to.
+const (
+	hold = "hold" // 409: a person looks at it
+	warn = "flag" // a line in the log
+	off  = "off"
+)
+
+func watches(mode string) bool { return mode == hold || mode == warn || mode == off }
+
+// Fingerprint says how the content of a delivery is compared with that of the
+// event that its key names.
+type Fingerprint struct {
+	// "hold": another content is answered 409, nothing is forwarded, and a person sees
+	// it (default). "flag": it is taken as the same event, with a warning. "off".
+	Mode string `json:"mode"`
+
+	// The members of a JSON body that make up the content, for senders whose bodies
+	// change from try to try. Default: method, path, query and the whole body.
+	Members []string `json:"members,omitempty"`
+}
+
+func (f *Fingerprint) validate() error {
+	switch {
+	case f == nil:
+		return nil
+	case !watches(f.Mode):
+		return fmt.Errorf("fingerprint %q: must be hold, flag or off", f.Mode)
+	case f.Mode == off && len(f.Members) > 0:
+		return errors.New("fingerprint off takes no members")
+	}
+	if _, err := keyextract.CompileFingerprint(f.Members); err != nil {
+		return fmt.Errorf("fingerprint: %w", err)
 	}
 	return nil
 }

@@ -28,9 +28,8 @@ func (d *delivery) authenticate() error {
 // receive reads the whole body, so that an upload that breaks off claims nothing.
 func (d *delivery) receive() ([]byte, error) {
 	limit := d.hook.maxBody
-	tooLarge := refuse(decidedTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
 	if d.request.ContentLength > limit {
-		return nil, tooLarge
+		return nil, d.tooLarge()
 	}
 	var body bytes.Buffer
 	if d.request.ContentLength > 0 {
@@ -41,29 +40,79 @@ func (d *delivery) receive() ([]byte, error) {
 	var handled caddyhttp.HandlerError
 	switch {
 	case errors.As(err, &handled) && handled.StatusCode == http.StatusRequestEntityTooLarge: // request_body max_size
-		return nil, tooLarge.because(err)
+		return nil, d.tooLarge().because(err)
 	case err != nil:
 		return nil, refuse(decidedMalformed, http.StatusBadRequest, "the body did not arrive whole").because(err)
 	case n > limit:
-		return nil, tooLarge
+		return nil, d.tooLarge()
 	}
 	return body.Bytes(), nil
+}
+
+func (d *delivery) tooLarge() *refused {
+	return refuse(decidedTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", d.hook.maxBody))
 }
 
 // firstRead is how much memory a sender gets on its word alone.
 const firstRead = 64 << 10
 
+// event is what a delivery says of itself.
+type event struct {
+	names       []store.ID // its record's name; then those that it may have had before
+	fingerprint store.Hash // of its content; zero: nobody asks
+}
+
 // extract finds out which event this is. It never invents a key.
-func (d *delivery) extract(body []byte) (store.ID, error) {
-	key, err := d.hook.key.Extract(keyextract.Input{Header: d.request.Header, Body: body})
+func (d *delivery) extract(body []byte) (event, error) {
+	decoded, err := keyextract.Decode(d.request.Header, body, d.hook.maxBody)
+	switch {
+	case err != nil && !d.hook.key.ReadsBody():
+		decoded = body // only the fingerprint looks at it, and takes it as it is
+	case errors.Is(err, keyextract.ErrTooLarge):
+		return event{}, d.tooLarge().because(err)
+	case err != nil:
+		return event{}, refuse(decidedMalformed, http.StatusBadRequest, "the body cannot be decoded: "+err.Error()).because(err)
+	}
+	in := keyextract.Input{
+		Header: d.request.Header, Body: decoded, RawQuery: d.request.URL.RawQuery, Segments: d.match.Segments,
+	}
+	key, err := d.hook.key.Extract(in)
 	var bad *keyextract.Error
 	switch {
-	case err == nil:
-		d.id = store.ID{Operation: d.hook.operation, EventKey: key.String()}
-		return d.id, nil
 	case errors.As(err, &bad) && bad.Missing:
-		return store.ID{}, refuse(decidedMissingKey, http.StatusUnprocessableEntity, "the event key is missing: "+err.Error()).because(err)
-	default:
-		return store.ID{}, refuse(decidedMalformed, http.StatusBadRequest, "the event key cannot be read: "+err.Error()).because(err)
+		return event{}, refuse(decidedMissingKey, http.StatusUnprocessableEntity, "the event key is missing: "+err.Error()).because(err)
+	case err != nil:
+		return event{}, refuse(decidedMalformed, http.StatusBadRequest, "the event key cannot be read: "+err.Error()).because(err)
 	}
+	var former string
+	if d.hook.formerKey != nil {
+		// An event that had no key under the former rule is not known by one.
+		if key, err := d.hook.formerKey.Extract(in); err == nil {
+			former = key.String()
+		}
+	}
+	e := event{names: d.hook.operation.identity(key.String(), former)}
+	d.id = e.names[0]
+	if d.hook.fingerprint != nil {
+		e.fingerprint = d.hook.fingerprint.Sum(d.content(decoded))
+	}
+	return e, nil
+}
+
+// content is what the fingerprint is taken of. Where several webhooks write one
+// operation, one event may come by either: method and path tell nothing then.
+func (d *delivery) content(body []byte) keyextract.FingerprintInput {
+	in := keyextract.FingerprintInput{Method: d.request.Method, Path: d.path, RawQuery: d.request.URL.RawQuery, Body: body}
+	if d.hook.operation.shared {
+		in.Method, in.Path = "", ""
+	}
+	return in
+}
+
+// pings reports whether err is that of a delivery without any key, where the
+// webhook lets such through.
+func (d *delivery) pings(err error) bool {
+	var bad *keyextract.Error
+	var r *refused
+	return d.hook.pings && errors.As(err, &r) && errors.As(r.err, &bad) && bad.All
 }

@@ -41,9 +41,9 @@ func (d *delivery) trySettle(c *claim, v verdict, ex *exchange) (store.Record, e
 	ctx, cancel := context.WithTimeout(context.Background(), settleGrace)
 	defer cancel()
 	have := []store.Record{c.record}
-	if c.record.Version == 0 { // a claim whose commit is unknown: it may be there or not
+	if !c.record.Owned(c.hash) { // a claim whose commit is unknown: it may be there or not
 		var err error
-		if have, err = c.ledger.Get(ctx, d.id); err != nil {
+		if have, err = c.ledger.Get(ctx, c.record.ID); err != nil {
 			return c.record, err
 		}
 	}

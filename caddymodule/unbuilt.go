@@ -12,17 +12,13 @@ import (
 // Words of the grammar that are still to come. They are load errors: an option
 // that is silently ignored would promise what nobody keeps.
 var (
-	unbuiltGlobal  = words("max_memory", "forget", "notify")
-	unbuiltGate    = words("test_urls")
-	unbuiltWebhook = words("operation_was")
-	unbuiltOption  = words(
-		"methods", "mode", "provider", "key_changed", "handshake", "fingerprint", "reused_body", "repeat_safe",
-		"n8n_sandbox", "on_response", "complete_when", "confirm", "action_id", "execution_id", "respond",
+	unbuiltGlobal = words("max_memory", "notify")
+	unbuiltOption = words(
+		"provider", "handshake", "repeat_safe", "n8n_sandbox", "on_response", "complete_when", "confirm", "action_id", "execution_id", "respond",
 		"batch", "batch_forward", "batch_max", "max_response", "receipt_body", "receipt_header", "origin",
 		"store_down", "owner",
 	)
 	unbuiltAuth   = words("hmac", "basic", "standard_webhooks", "ecdsa", "ed25519", "jwt", "rsa", "mtls", "upstream")
-	unbuiltKey    = words("form", "form_json", "query", "literal", "body_sha256", "canonical_json")
 	unbuiltEngine = words("postgres")
 )
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +20,13 @@ type Webhook struct {
 	// its ends: "stripe-orders" is n8n's /webhook/stripe-orders.
 	Pattern string `json:"pattern"`
 
-	// The business action that is protected. Default: the pattern. A name of its
-	// own keeps an event's claim when the path changes.
+	// The business action that is protected. Default: the pattern, behind the methods
+	// and a slash where they are others than POST ("GET/orders"). A name of its own
+	// keeps the events' claims when the path changes.
 	Operation string `json:"operation,omitempty"`
+
+	// Former names of the operation: its events are looked up under them as well.
+	OperationWas []string `json:"operation_was,omitempty"`
 
 	Options
 }
@@ -28,14 +34,21 @@ type Webhook struct {
 // UnmarshalJSON says of options that are to come that they are not built yet.
 func (w *Webhook) UnmarshalJSON(b []byte) error {
 	type plain Webhook
-	return unmarshalStrict(b, (*plain)(w), unbuiltOption, unbuiltWebhook)
+	return unmarshalStrict(b, (*plain)(w), unbuiltOption)
 }
 
 // webhook is a Webhook ready for use.
 type webhook struct {
-	operation   string
-	auth        *signature.Token // nil: anybody may send
+	stream bool             // mode pass: nothing below but auth counts
+	auth   *signature.Token // nil: anybody may send
+
+	operation   *operation
 	key         *keyextract.Rule
+	formerKey   *keyextract.Rule // key_changed from
+	pings       bool             // deliveries without any key pass
+	fingerprint *keyextract.Fingerprint
+	differing   string // hold, flag or off: what another fingerprint leads to
+	reusedBody  string
 	inFlight    gauge
 	maxInFlight int
 	wait        time.Duration
@@ -48,44 +61,92 @@ type webhook struct {
 
 // compile makes w ready, with what the gate says about all its webhooks.
 func (w *Webhook) compile(gate Options) (*webhook, error) {
-	operation := first(w.Operation, w.Pattern)
-	switch {
-	case strings.HasPrefix(operation, "."):
-		return nil, fmt.Errorf("operation %q: names that begin with a dot are the gate's own", operation)
-	case len(operation) > maxOperation || strings.ContainsFunc(operation, unprintable):
-		return nil, fmt.Errorf("operation %q: must be at most %d bytes, without spaces and control characters", operation, maxOperation)
-	}
 	if err := w.validate(); err != nil {
 		return nil, err
 	}
 	o := w.inherit(gate)
-	if o.Auth == nil {
+	hook := &webhook{stream: o.Mode == "pass", operation: &operation{name: w.operation(o.Methods), explicit: w.Operation != ""}}
+	if o.Auth == nil && !hook.stream {
 		return nil, errors.New("no authentication: say how senders prove who they are, or `auth none`")
 	}
-	auth, err := o.Auth.verifier()
-	if err != nil {
-		return nil, fmt.Errorf("auth: %w", err)
+	var err error
+	if o.Auth != nil {
+		if hook.auth, err = o.Auth.verifier(); err != nil {
+			return nil, fmt.Errorf("auth: %w", err)
+		}
 	}
-	if len(o.Key) == 0 {
-		return nil, errors.New("no event key: say with `key` where it stands in a delivery")
+	if hook.stream {
+		return hook, nil
 	}
-	key, err := keyextract.Compile(o.Key)
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
+	if err := checkOperations(append([]string{hook.operation.name}, w.OperationWas...)); err != nil {
+		return nil, err
 	}
-	wait := defaultWait
+	if err := hook.identify(o, strings.Count("/"+w.Pattern+"/", "/*/")); err != nil {
+		return nil, err
+	}
+	hook.operation.was = w.OperationWas
+	hook.wait = defaultWait
 	if o.InFlightWait != nil {
-		wait = time.Duration(*o.InFlightWait)
+		hook.wait = time.Duration(*o.InFlightWait)
 	}
-	return &webhook{
-		operation: operation, auth: auth, key: key, wait: wait,
-		maxInFlight: w.MaxInFlight, maxBody: o.MaxBody, maxAttempts: o.MaxAttempts,
-		timeout: time.Duration(o.Timeout), retention: time.Duration(o.Retention), logKey: o.LogKey,
-	}, nil
+	hook.maxInFlight, hook.maxBody, hook.maxAttempts = w.MaxInFlight, o.MaxBody, o.MaxAttempts
+	hook.timeout, hook.retention, hook.logKey = time.Duration(o.Timeout), time.Duration(o.Retention), o.LogKey
+	return hook, nil
+}
+
+// identify prepares what tells events apart. wildcards is how many segments of the
+// path come first in every key.
+func (hook *webhook) identify(o Options, wildcards int) (err error) {
+	if len(o.Key) == 0 {
+		return errors.New("no event key: say with `key` where it stands in a delivery")
+	}
+	if hook.key, err = keyextract.CompileForPath(wildcards, o.Key); err != nil {
+		return fmt.Errorf("key: %w", err)
+	}
+	segments := strings.Repeat("*, ", wildcards)
+	hook.operation.rule = segments + hook.key.String()
+	if o.KeyChanged != nil {
+		hook.operation.fresh = o.KeyChanged.Fresh
+		if len(o.KeyChanged.From) > 0 {
+			if hook.formerKey, err = keyextract.CompileForPath(wildcards, o.KeyChanged.From); err != nil {
+				return fmt.Errorf("key_changed from: %w", err)
+			}
+			hook.operation.former = segments + hook.formerKey.String()
+		}
+	}
+	hook.pings = o.MissingKey == "pass"
+	hook.differing, hook.reusedBody = o.Fingerprint.Mode, o.ReusedBody
+	if hook.differing != off || hook.reusedBody != off {
+		if hook.fingerprint, err = keyextract.CompileFingerprint(o.Fingerprint.Members); err != nil {
+			return fmt.Errorf("fingerprint: %w", err)
+		}
+	}
+	return nil
+}
+
+// operation is the name that the webhook's action has.
+func (w *Webhook) operation(methods []string) string {
+	name := w.Pattern
+	if len(methods) > 0 && !slices.Equal(methods, []string{http.MethodPost}) {
+		name = strings.Join(slices.Sorted(slices.Values(methods)), "+") + "/" + name
+	}
+	return first(w.Operation, name)
 }
 
 // maxOperation bounds a name that stands in headers, metric labels and keys of the store.
 const maxOperation = 200
+
+func checkOperations(names []string) error {
+	for _, name := range names {
+		switch {
+		case strings.HasPrefix(name, "."):
+			return fmt.Errorf("operation %q: names that begin with a dot are the gate's own", name)
+		case name == "" || len(name) > maxOperation || strings.ContainsFunc(name, unprintable):
+			return fmt.Errorf("operation %q: must be 1 to %d bytes, without spaces and control characters", name, maxOperation)
+		}
+	}
+	return nil
+}
 
 func unprintable(r rune) bool { return r <= ' ' || r == 0x7f || r == '\ufffd' }
 
@@ -93,11 +154,7 @@ func unprintable(r rune) bool { return r <= ' ' || r == 0x7f || r == '\ufffd' }
 func (h *Handler) compileAll() error {
 	routes := make([]n8n.Route, len(h.Webhooks))
 	for i, w := range h.Webhooks {
-		// Without what they matched in the key, many events would be one.
-		if strings.Contains(w.Pattern, "*") {
-			return fmt.Errorf("webhook %q: wildcards ('*') are not built yet", w.Pattern)
-		}
-		routes[i].Pattern = w.Pattern
+		routes[i] = n8n.Route{Pattern: w.Pattern, Methods: w.inherit(h.Options).Methods}
 	}
 	paths, err := n8n.NewTable(h.Prefix, routes)
 	if err != nil {
@@ -107,18 +164,21 @@ func (h *Handler) compileAll() error {
 	for i := range h.Webhooks {
 		w := &h.Webhooks[i]
 		hook, err := w.compile(h.Options)
-		if err != nil {
-			return fmt.Errorf("webhook %s: %w", w.Pattern, err)
+		if err == nil && !hook.stream {
+			hook.operation.webhook = h.whole(w)
+			hook.operation, err = h.app.own(hook.operation)
 		}
-		// The same webhook of the same gate, and no other, may come twice.
-		whole, err := json.Marshal([]any{w, h.Prefix, h.ForwardRaw, h.Options})
 		if err != nil {
-			return err
-		}
-		if err := h.app.own(hook.operation, string(whole), w.Operation != ""); err != nil {
 			return fmt.Errorf("webhook %s: %w", w.Pattern, err)
 		}
 		h.webhooks = append(h.webhooks, hook)
 	}
 	return nil
+}
+
+// whole is the whole configuration that a webhook has: the same webhook of the same
+// gate, and no other, may come twice.
+func (h *Handler) whole(w *Webhook) string {
+	b, _ := json.Marshal([]any{w, h.Prefix, h.ForwardRaw, h.Options}) // it was unmarshalled from JSON
+	return string(b)
 }

@@ -1,0 +1,178 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/n8n-gate/n8n-gate/store"
+)
+
+const demo = "/webhook/demo"
+
+func TestFingerprint(t *testing.T) {
+	for _, test := range []struct {
+		name, webhook string
+		first, second string // bodies
+		target        string // of the second; empty: as the first
+		status        int
+		what          decision
+	}{
+		{"another body is held", `{}`, `{"id":"e1","n":1}`, `{"id":"e1","n":2}`, "", http.StatusConflict, decidedConflict},
+		{"the same body in another order is a replay", `{}`, `{"id":"e1","n":1}`, `{"n":1,  "id":"e1"}`, "", http.StatusOK, decidedReplayed},
+		{"another query is held", `{}`, `{"id":"e1"}`, `{"id":"e1"}`, demo + "?a=1", http.StatusConflict, decidedConflict},
+		{"a flag lets it pass", `{"fingerprint":{"mode":"flag"}}`, `{"id":"e1","n":1}`, `{"id":"e1","n":2}`, "", http.StatusOK, decidedReplayed},
+		{"off does not look", `{"fingerprint":{"mode":"off"}}`, `{"id":"e1","n":1}`, `{"id":"e1","n":2}`, "", http.StatusOK, decidedReplayed},
+		{"members that are the same", `{"fingerprint":{"mode":"hold","members":["amount"]}}`, `{"id":"e1","amount":5,"try":1}`, `{"id":"e1","amount":5,"try":2}`, "", http.StatusOK, decidedReplayed},
+		{"members that differ", `{"fingerprint":{"mode":"hold","members":["amount"]}}`, `{"id":"e1","amount":5}`, `{"id":"e1","amount":6}`, "", http.StatusConflict, decidedConflict},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, test.webhook, func(g *testGate) {
+				g.wants(g.send(http.MethodPost, demo, test.first), http.StatusOK, decidedNew, "")
+				target := demo
+				if test.target != "" {
+					target = test.target
+				}
+				g.wants(g.send(http.MethodPost, target, test.second), test.status, test.what, "")
+				if g.acted() != 1 {
+					t.Fatalf("%d actions", g.acted())
+				}
+			})
+		})
+	}
+}
+
+// Another content under the key of a failed event may be another event as well.
+func TestFingerprintOfARetry(t *testing.T) {
+	inBubble(t, `{}`, func(g *testGate) {
+		g.handler.proxy = unreachable{}
+		g.wants(g.send(http.MethodPost, demo, `{"id":"e1","n":1}`), http.StatusServiceUnavailable, decidedNew, "")
+		g.handler.proxy = g
+		g.wants(g.send(http.MethodPost, demo, `{"id":"e1","n":2}`), http.StatusConflict, decidedConflict, "")
+		g.wants(g.send(http.MethodPost, demo, `{"id":"e1","n":1}`), http.StatusOK, decidedRetry, "")
+	})
+}
+
+func TestReusedBody(t *testing.T) {
+	for _, test := range []struct {
+		mode    string
+		status  int
+		what    decision
+		actions int
+	}{
+		{"hold", http.StatusConflict, decidedConflict, 1},
+		{"flag", http.StatusOK, decidedNew, 2},
+		{"off", http.StatusOK, decidedNew, 2},
+	} {
+		t.Run(test.mode, func(t *testing.T) {
+			// The key stands in a header that no signature covers; the body is the same.
+			inBubble(t, `{"key":[{"source":"header","name":"X-Id"}],"reused_body":"`+test.mode+`"}`, func(g *testGate) {
+				g.wants(g.sendAs("a", `{"amount":1}`), http.StatusOK, decidedNew, "")
+				g.wants(g.sendAs("b", `{"amount":1}`), test.status, test.what, "")
+				g.wants(g.sendAs("a", `{"amount":1}`), http.StatusOK, decidedReplayed, "")
+				g.wants(g.sendAs("c", `{"amount":2}`), http.StatusOK, decidedNew, "")
+				if g.acted() != test.actions+1 {
+					t.Fatalf("%d actions", g.acted())
+				}
+			})
+		})
+	}
+}
+
+// sendAs sends a body with an id that stands in a header.
+func (g *testGate) sendAs(id, body string) *http.Response {
+	g.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, demo, strings.NewReader(body))
+	r.Header.Set("X-Id", id)
+	return g.serve(r)
+}
+
+func TestMissingKeyPass(t *testing.T) {
+	inBubble(t, `{"missing_key":"pass","key":[{"source":"json","path":"id"},{"source":"query","name":"part"},{"source":"literal","text":"x"}]}`, func(g *testGate) {
+		for _, body := range []string{``, `{"zen":"ping"}`} {
+			g.wants(g.send(http.MethodPost, demo, body), http.StatusOK, decidedPassed, "")
+			g.wants(g.send(http.MethodPost, demo, body), http.StatusOK, decidedPassed, "")
+		}
+		if g.acted() != 4 {
+			t.Fatalf("%d pings arrived", g.acted())
+		}
+		g.wants(g.send(http.MethodPost, demo, `{"id":"e1"}`), http.StatusUnprocessableEntity, decidedMissingKey, "")
+		g.wants(g.send(http.MethodPost, demo+"?part=1", `{}`), http.StatusUnprocessableEntity, decidedMissingKey, "")
+		g.wants(g.send(http.MethodPost, demo, `{"id":null}`), http.StatusBadRequest, decidedMalformed, "")
+		g.wants(g.send(http.MethodPost, demo, `{"id":"a","id":"b"}`), http.StatusBadRequest, decidedMalformed, "")
+		g.wants(g.send(http.MethodPost, demo, `{"id"`), http.StatusBadRequest, decidedMalformed, "")
+		if g.acted() != 4 {
+			t.Fatalf("%d actions", g.acted())
+		}
+		g.handler.proxy = unreachable{}
+		g.wants(g.send(http.MethodPost, demo, ``), http.StatusServiceUnavailable, decidedPassed, "")
+	})
+}
+
+// unreachable is a proxy whose upstream cannot be connected to.
+type unreachable struct{}
+
+func (unreachable) ServeHTTP(http.ResponseWriter, *http.Request, caddyhttp.Handler) error {
+	return errors.New("connection refused")
+}
+
+func TestWildcardSegmentsComeFirstInTheKey(t *testing.T) {
+	inBubble(t, `{"pattern":"shop/*/orders","operation":"order","key":[{"source":"json","path":"id"}]}`, func(g *testGate) {
+		g.wants(g.send(http.MethodPost, "/webhook/shop/berlin/orders", `{"id":"1"}`), http.StatusOK, decidedNew, "")
+		g.wants(g.send(http.MethodPost, "/webhook/shop/bonn/orders", `{"id":"1"}`), http.StatusOK, decidedNew, "")
+		g.wants(g.send(http.MethodPost, "/webhook/shop/berlin/orders/", `{"id":"1"}`), http.StatusOK, decidedReplayed, "")
+		g.wants(g.send(http.MethodPost, "/webhook/shop/orders", `{"id":"1"}`), http.StatusNotFound, decidedUnrouted, "")
+		have, err := g.faults.real.Get(context.Background(), store.ID{Operation: "order", EventKey: "berlin:1"})
+		if err != nil || have[0].State != store.Completed {
+			t.Fatalf("%v %s", err, have[0].State)
+		}
+	})
+}
+
+func TestMethods(t *testing.T) {
+	inBubble(t, `{"methods":["GET","PUT"],"key":[{"source":"query","name":"id"}]}`, func(g *testGate) {
+		g.wants(g.send(http.MethodGet, demo+"?id=1", ``), http.StatusOK, decidedNew, "")
+		g.wants(g.send(http.MethodGet, demo+"?id=1", ``), http.StatusOK, decidedReplayed, "")
+		resp := g.send(http.MethodPost, demo+"?id=1", ``)
+		g.wants(resp, http.StatusMethodNotAllowed, decidedMethod, "")
+		if allow := resp.Header.Get("Allow"); allow != "GET, PUT" {
+			t.Fatalf("Allow: %q", allow)
+		}
+		have, err := g.faults.real.Get(context.Background(), store.ID{Operation: "GET+PUT/demo", EventKey: "1"})
+		if err != nil || have[0].State != store.Completed {
+			t.Fatalf("%v %s", err, have[0].State)
+		}
+	})
+}
+
+// Refused deliveries leave notes for a person: bounded, and without a body.
+func TestNotes(t *testing.T) {
+	inBubble(t, `{}`, func(g *testGate) {
+		g.wants(g.send(http.MethodPost, demo, `{"id":"e1","secret":"one"}`), http.StatusOK, decidedNew, "")
+		for range 3 {
+			g.wants(g.send(http.MethodPost, demo, `{"id":"e1","secret":"two"}`), http.StatusConflict, decidedConflict, "")
+		}
+		g.wants(g.send(http.MethodPost, demo, `{"secret":"three"}`), http.StatusUnprocessableEntity, decidedMissingKey, "")
+		g.wants(g.send(http.MethodPost, demo, `{"secret`), http.StatusBadRequest, decidedMalformed, "")
+		for what, key := range map[decision]string{decidedConflict: "e1", decidedMissingKey: "", decidedMalformed: ""} {
+			got, err := list(t.Context(), g.faults.real, ListRequest{State: string(what)})
+			if err != nil || len(got.Records) != 1 || got.Records[0].EventKey != key || got.Records[0].Operation != "demo" || got.Records[0].Attempt != 1 {
+				t.Errorf("%s: %v %+v", what, err, got.Records)
+			}
+		}
+		page, err := g.faults.real.Scan(t.Context(), store.Query{Operation: noteOperation})
+		if err != nil || len(page.Records) != 3 {
+			t.Fatalf("%v, %d notes", err, len(page.Records))
+		}
+		for _, r := range page.Records {
+			if text := string(r.Receipt.Result); strings.Contains(text, "two") || strings.Contains(text, "three") || r.ExpiresAt.IsZero() {
+				t.Errorf("a note holds what it must not, or stays for ever: %s", text)
+			}
+		}
+	})
+}
