@@ -136,7 +136,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return pass(w, r, next)
 	}
 	d := newDelivery(h, path, match, r)
-	if match.Found && d.hook.stream {
+	if match.Found && d.hook.stream && d.authenticate() == nil {
 		return d.stream(w)
 	}
 	answer := d.deliver()
