@@ -86,7 +86,7 @@ func fills(segment string) bool {
 }
 
 // matched gives what p's wildcards stand for in path, which p matches.
-func (p pattern) matched(path string) []string {
+func (p *pattern) matched(path string) []string {
 	segments := make([]string, 0, p.wildcards)
 	for _, own := range p.segments {
 		segment, rest, _ := strings.Cut(path, "/")
@@ -99,7 +99,7 @@ func (p pattern) matched(path string) []string {
 }
 
 // overlaps reports whether one path can match both p and q.
-func (p pattern) overlaps(q pattern) bool {
+func (p *pattern) overlaps(q *pattern) bool {
 	if len(p.segments) != len(q.segments) {
 		return false
 	}
@@ -113,7 +113,7 @@ func (p pattern) overlaps(q pattern) bool {
 
 // mayStart reports whether n8n may start p's webhook, or one of them, under the
 // path of these segments, as Table.Keeps tells.
-func (p pattern) mayStart(segments []string) bool {
+func (p *pattern) mayStart(segments []string) bool {
 	if len(p.segments) != len(segments) {
 		return false
 	}

@@ -61,8 +61,9 @@ func NewTable(prefix string, routes []Route) (*Table, error) {
 			return nil, fmt.Errorf("webhook %q: it is there twice for %s", route.Pattern, twice)
 		}
 		if p.wildcards > 0 {
-			for _, other := range t.routes {
-				if shared := other.methods & p.methods; other.wildcards > 0 && shared != 0 && other.overlaps(p) {
+			for j := range t.routes {
+				other := &t.routes[j]
+				if shared := other.methods & p.methods; other.wildcards > 0 && shared != 0 && other.overlaps(&p) {
 					return nil, fmt.Errorf("webhook %q: it overlaps with webhook %q: both can match one path, for %s",
 						p.text, other.text, shared)
 				}
@@ -117,32 +118,53 @@ func (t *Table) Lookup(path, method string) Match {
 	return m
 }
 
-// Keeps reports whether a path that Lookup does not find must stay with the gate
-// all the same, whatever the user says of other webhooks: n8n may start a
-// webhook of this table under it.
+// Keeps reports whether a path read by Canonical must stay with the gate even if
+// Lookup does not find it, whatever the user says of other webhooks: n8n may start
+// a webhook of this table under it.
 //
 //   - n8n finds a dynamic webhook by its id, the number of segments and the set
-//     of its static segments, wherever they stand: "ID/7/orders" starts
-//     ":id"'s webhook of "ID/orders/*".
+//     of its static segments, wherever they stand: "ID/7/orders" starts the
+//     webhook of "ID/orders/*".
 //   - It fills a parameter with anything, "" and ".." too.
 //   - It keeps a dynamic webhook under its path without the id, and looks that up
 //     first: "orders/:id", to the letter, starts the webhook of "ID/orders/*".
 //   - n8n 1.x on MySQL or MariaDB compares without regard to case and to spaces
 //     at the end. (Those also compare without accents; this does not.)
+//   - Somebody on the way may squeeze slashes, turn them round, resolve dots or
+//     decode once more, as those may whom Canonical thinks of. A path that means
+//     something else to them is kept whatever it names.
 //
 // Source: n8n 2.40.7, dist/webhooks/webhook.service.js, pickMatchingTemplate,
-// findStaticWebhookInDb and getNodeWebhooks.
+// findStaticWebhookInDb and createWebhook.
 func (t *Table) Keeps(path string) bool {
-	segments := strings.Split(path, "/")
-	if slices.ContainsFunc(segments, isParameter) {
+	if t.keeps(path) {
 		return true
 	}
-	for _, p := range t.routes {
-		if p.mayStart(segments) {
+	decoded := decodeLoosely(path)
+	if decoded != path && t.keeps(decoded) {
+		return true
+	}
+	end := strings.IndexAny(decoded, "?#")
+	return end >= 0 && t.keeps(decoded[:end])
+}
+
+func (t *Table) keeps(path string) bool {
+	segments := strings.Split(path, "/")
+	if slices.ContainsFunc(segments, isSlippery) {
+		return true
+	}
+	for i := range t.routes {
+		if t.routes[i].mayStart(segments) {
 			return true
 		}
 	}
 	return false
+}
+
+// isSlippery reports whether a segment may not stay where it is on the way to
+// n8n, or has a meaning of its own there.
+func isSlippery(segment string) bool {
+	return segment == "" || segment == "." || segment == ".." || isParameter(segment) || strings.Contains(segment, `\`)
 }
 
 // endpoint is one pattern with the routes that it stands in, by method. A nil

@@ -164,14 +164,32 @@ func TestKeeps(t *testing.T) {
 		{"any id and a parameter, not all segments", "x/c/b/7/b", false},
 
 		{"a row without its id", "orders/:id", true},
-		{"a row of nobody's", "other/:x/y", true},
+		{"a row of somebody else's", "other/:x/y", true},
 		{"a parameter alone", ":id", true},
 		{"a parameter in its place", "5f0c/orders/:id", true},
 		{"a colon inside", "urn:x/y", false},
 
+		{"a slash before it", "/orders", true},
+		{"slashes within", "5f0c//orders/7", true},
+		{"backslashes", `5f0c\orders\7`, true},
+		{"dots", "x/../orders", true},
+		{"dots of nobody's", "./chat", true},
+		{"dots out of the prefix", "../form/orders", true},
+		{"dots behind a backslash", `a\..\chat`, true},
+		{"encoded again", "%6frders", true},
+		{"a slash encoded again", "5f0c%2Forders/7", true},
+		{"dots encoded again", "chat/%2e%2E/x", true},
+		{"a query encoded again", "orders?x", true},
+		{"a fragment encoded twice again", "orders%23x", true},
+		{"three dots", ".../chat", false},
+		{"a percent", "chat/100%", false},
+		{"a query of nobody's", "chat?orders", false},
+		{"nothing but slashes", "//", true},
+		{"an empty segment of nobody's", "chat//x", true},
+		{"a backslash of nobody's", `chat\x`, true},
+
 		{"somebody else's", "chat", false},
 		{"somebody else's, deeper", "1234/chat", false},
-		{"nothing", "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
