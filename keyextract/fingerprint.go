@@ -51,46 +51,51 @@ func (f *Fingerprint) String() string {
 	return strings.Join(words, " ")
 }
 
-// What stands before the body's part of the fingerprint.
+// What stands before the body's part of the fingerprint, and before a member's.
 const (
 	bodyRaw       = 0 // the bytes
 	bodyCanonical = 1 // the canonical form
-	bodyMembers   = 2 // each member: absent, or present and its canonical form
+	bodyMembers   = 2 // each member
 	memberAbsent  = 0
-	memberPresent = 1
+	memberPresent = 1 // its canonical form and memberEnd, which no form holds
+	memberEnd     = 0
 )
 
 // Sum is SHA-256 over the method, the path, the query and the body: JSON in
 // canonical form, or the members named, where one that is absent differs from
 // one that is null; and what is no JSON, or has no canonical form, as it stands.
-// Each part is preceded by its length, so no two inputs run together.
+// No two inputs run together: what comes first is preceded by its length, and
+// the body's three ways by different bytes.
 func (f *Fingerprint) Sum(in FingerprintInput) (sum [sha256.Size]byte) {
 	h := sha256.New()
-	for _, part := range []string{in.Method, in.Path, in.RawQuery} {
-		writePart(h, []byte(part))
-	}
-	if f.writeJSON(h, in.Body) != nil {
-		// writeJSON may have failed half-way: begin anew.
-		h.Reset()
-		for _, part := range []string{in.Method, in.Path, in.RawQuery} {
-			writePart(h, []byte(part))
-		}
-		h.Write([]byte{bodyRaw})
-		writePart(h, in.Body)
+	if f.write(h, in, f.writeJSON) != nil {
+		h.Reset() // a part may have been written
+		_ = f.write(h, in, writeRaw)
 	}
 	h.Sum(sum[:0])
 	return sum
 }
 
+func (f *Fingerprint) write(h hash.Hash, in FingerprintInput, body func(hash.Hash, []byte) error) error {
+	var start []byte
+	for _, part := range []string{in.Method, in.Path, in.RawQuery} {
+		start = binary.BigEndian.AppendUint64(start, uint64(len(part)))
+		start = append(start, part...)
+	}
+	h.Write(start)
+	return body(h, in.Body)
+}
+
+func writeRaw(h hash.Hash, body []byte) error {
+	h.Write([]byte{bodyRaw})
+	h.Write(body)
+	return nil
+}
+
 func (f *Fingerprint) writeJSON(h hash.Hash, body []byte) error {
 	if len(f.members) == 0 {
-		if tooDeep(body) {
-			return errors.New("too deep")
-		}
-		return canonical(body, func(form []byte) {
-			h.Write([]byte{bodyCanonical})
-			writePart(h, form)
-		})
+		h.Write([]byte{bodyCanonical})
+		return writeCanonical(h, body)
 	}
 	if err := checkJSON("the body", body); err != nil {
 		return err
@@ -105,21 +110,13 @@ func (f *Fingerprint) writeJSON(h hash.Hash, body []byte) error {
 		if err != nil {
 			return err
 		}
-		err = canonical(body[at:afterValue(body, at)], func(form []byte) {
-			h.Write([]byte{memberPresent})
-			writePart(h, form)
-		})
-		if err != nil {
+		h.Write([]byte{memberPresent})
+		if err := writeCanonical(h, body[at:afterValue(body, at)]); err != nil {
 			return err
 		}
+		h.Write([]byte{memberEnd})
 	}
 	return nil
-}
-
-// writePart writes b preceded by its length.
-func writePart(h hash.Hash, b []byte) {
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
-	h.Write(b)
 }
 
 // parsePaths parses every path, each of which may stand once.

@@ -2,9 +2,7 @@ package keyextract
 
 import (
 	"bytes"
-	"errors"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -45,26 +43,6 @@ func (r *request) checkBodyJSON() error {
 		return err
 	}
 	return checkJSON("the body", r.Body)
-}
-
-// tooDeep reports whether body opens more than maxDepth arrays and objects at
-// once. In body's longest valid beginning, which is all that gjson descends
-// into, it counts exactly; what it says about the rest does not matter.
-func tooDeep(body []byte) bool {
-	depth := 0
-	for i := 0; i < len(body); i++ {
-		switch body[i] {
-		case '"':
-			i = afterString(body, i) - 1
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return false
 }
 
 // jsonReader reads the member of the body that path leads to.
@@ -236,120 +214,4 @@ func text(raw []byte) (string, error) {
 		return "", err
 	}
 	return value, nil
-}
-
-var errSurrogate = errors.New("it holds half of a surrogate pair")
-
-// unescape resolves the escapes of a valid JSON string. Unlike gjson and
-// encoding/json it refuses a lone surrogate instead of replacing it, because
-// the replacement would make different strings alike.
-func unescape(raw []byte) (string, error) {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw), nil
-	}
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			out = append(out, raw[i])
-			continue
-		}
-		i++
-		switch c := raw[i]; c {
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'n':
-			out = append(out, '\n')
-		case 'r':
-			out = append(out, '\r')
-		case 't':
-			out = append(out, '\t')
-		case 'u':
-			r := hex4(raw[i+1:])
-			i += 4
-			if utf16.IsSurrogate(r) {
-				// Only a high half and, escaped right behind it, a low one are
-				// a character.
-				rest := raw[i+1:]
-				if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' {
-					return "", errSurrogate
-				}
-				if r = utf16.DecodeRune(r, hex4(rest[2:])); r == utf8.RuneError {
-					return "", errSurrogate
-				}
-				i += 6
-			}
-			out = utf8.AppendRune(out, r)
-		default: // '"', '\\', '/'
-			out = append(out, c)
-		}
-	}
-	return string(out), nil
-}
-
-// hex4 reads four hexadecimal digits.
-func hex4(raw []byte) rune {
-	var r rune
-	for _, c := range raw[:4] {
-		digit, _ := unhex(c)
-		r = r<<4 | rune(digit)
-	}
-	return r
-}
-
-// The functions below walk over valid JSON: each takes the offset of what its
-// name says and gives the offset after it.
-
-func afterSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// afterString is also called on text not yet validated; there it may give
-// len(b) for a string without an end.
-func afterString(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			return i + 1
-		case '\\':
-			i++
-		}
-	}
-	return len(b)
-}
-
-func afterValue(b []byte, i int) int {
-	depth := 0
-	for i < len(b) {
-		switch b[i] {
-		case '"':
-			i = afterString(b, i)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			if depth == 0 {
-				return i // the end of what holds a number or word
-			}
-			depth--
-			i++
-		case ',', ':', ' ', '\t', '\n', '\r':
-			if depth == 0 {
-				return i
-			}
-			i++
-			continue
-		default: // numbers, true, false, null
-			i++
-			continue
-		}
-		if depth == 0 {
-			return i
-		}
-	}
-	return i
 }
