@@ -134,8 +134,9 @@ func asItCame(what decision, ex *exchange) answer {
 }
 
 // write sends the answer. It replaces what middlewares before the gate have set
-// under the same names.
-func (a answer) write(w http.ResponseWriter) error {
+// under the same names. A sender that is gone is no error: Caddy would log the whole
+// request with it, its secrets and all, and the outcome is stored.
+func (a answer) write(w http.ResponseWriter) {
 	header := w.Header()
 	for name, values := range a.header {
 		header[name] = values
@@ -148,9 +149,7 @@ func (a answer) write(w http.ResponseWriter) error {
 		header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	w.WriteHeader(a.status)
-	if bodyless || len(a.body) == 0 {
-		return nil
+	if !bodyless && len(a.body) > 0 {
+		_, _ = w.Write(a.body)
 	}
-	_, err := w.Write(a.body)
-	return err
 }

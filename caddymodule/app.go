@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 	"go.uber.org/zap"
 
 	"github.com/n8n-gate/n8n-gate/store"
@@ -99,7 +100,32 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the store: %w", err)
 	}
 	a.store = mod.(StoreModule)
-	return registerMetrics(ctx.GetMetricsRegistry())
+	if err := registerMetrics(ctx.GetMetricsRegistry()); err != nil {
+		return err
+	}
+	return a.subscribe(ctx)
+}
+
+// subscribe has the app told when Caddy begins to stop. Without a grace period
+// Caddy's http app waits for its handlers for ever, and the apps stop in random
+// order, so neither Stop nor Cleanup could keep drain_timeout.
+func (a *App) subscribe(ctx caddy.Context) error {
+	events, err := ctx.App("events")
+	if err != nil {
+		return err
+	}
+	return events.(*caddyevents.App).On("stopping", a)
+}
+
+// Handle implements caddyevents.Handler. When Caddy exits, attempts that are still in
+// flight after drain_timeout are broken off: they become ambiguous.
+func (a *App) Handle(context.Context, caddy.Event) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if caddy.Exiting() && a.held != nil {
+		time.AfterFunc(time.Duration(a.DrainTimeout), a.held.endExit)
+	}
+	return nil
 }
 
 // Validate refuses durations that make no sense, and another store than the one in use.
@@ -116,7 +142,7 @@ func (a *App) Start() error {
 	if err != nil {
 		return err
 	}
-	if held.created {
+	if held.created.CompareAndSwap(true, false) {
 		a.logger.Warn("started with a new, empty store: every event is new to it", zap.String("store", a.store.Identity()))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -177,7 +203,8 @@ func (a *App) Cleanup() error {
 		return err
 	}
 	if caddy.Exiting() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(a.DrainTimeout))
+		// The broken ones need a moment to be settled.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(a.DrainTimeout)+settleGrace)
 		defer cancel()
 		if left := held.attempts.wait(ctx); left > 0 {
 			a.logger.Warn("exiting with attempts in flight: they will be ambiguous", zap.Int("attempts", left))
@@ -243,8 +270,9 @@ func (a *App) restoreRules() error {
 
 // Interface guards.
 var (
-	_ caddy.App          = (*App)(nil)
-	_ caddy.Provisioner  = (*App)(nil)
-	_ caddy.Validator    = (*App)(nil)
-	_ caddy.CleanerUpper = (*App)(nil)
+	_ caddy.App           = (*App)(nil)
+	_ caddy.Provisioner   = (*App)(nil)
+	_ caddy.Validator     = (*App)(nil)
+	_ caddy.CleanerUpper  = (*App)(nil)
+	_ caddyevents.Handler = (*App)(nil)
 )

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -20,9 +20,7 @@ import (
 
 // exchange is what is known of one attempt's way to n8n and back.
 type exchange struct {
-	// sent is false only where a connection was asked for, or not even that, and none
-	// was obtained: nothing can have been sent. An obtained connection proves nothing
-	// further: net/http hides whether a byte was written.
+	// sent is false only where no connection was obtained: nothing can have been sent.
 	sent     bool
 	complete bool // the whole response arrived
 	timedOut bool
@@ -34,24 +32,24 @@ type exchange struct {
 }
 
 // forward sends the delivery to n8n, at most once; without a claim it goes ungated.
-// The sender may hang up: the
-// attempt runs to its own timeout, and its receipt answers the sender's retry.
-func (d *delivery) forward(c *claim, body []byte) *exchange {
+// The sender may hang up: the attempt runs to its own timeout, and its receipt
+// answers the sender's retry.
+func (d *delivery) forward(exit context.Context, c *claim, body []byte) *exchange {
 	defer func(begin time.Time) { d.forwarded = time.Since(begin) }(time.Now())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.request.Context()), d.hook.timeout)
 	defer cancel()
-	var connections atomic.Int32 // trace callbacks run on other goroutines
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:      func(httptrace.GotConnInfo) { connections.Add(1) },
-		WroteRequest: func(httptrace.WroteRequestInfo) { stopAt("after_send") },
-	})
+	defer context.AfterFunc(exit, cancel)()
+	a := &attempt{header: c.header()}
 	response := newCapture(maxResponse)
-	err := d.roundTrip(ctx, response, c, body)
+	err := d.roundTrip(a.with(ownVars(ctx)), response, body)
 	d.upstreamStatus = response.status
+	if err == nil && a.broken != nil {
+		err = fmt.Errorf("the response was cut short: %w", a.broken)
+	}
 	return &exchange{
-		sent:     connections.Load() > 0,
-		complete: err == nil && response.status != 0,
-		timedOut: ctx.Err() != nil,
+		sent:     a.connections.Load() > 0,
+		complete: err == nil && a.answered && response.status != 0,
+		timedOut: errors.Is(ctx.Err(), context.DeadlineExceeded),
 		status:   response.status,
 		header:   response.sent,
 		body:     response.body.Bytes(),
@@ -60,21 +58,26 @@ func (d *delivery) forward(c *claim, body []byte) *exchange {
 	}
 }
 
-// roundTrip runs the owned proxy. It panics with http.ErrAbortHandler when the
-// response is cut short (reverseproxy.go); whatever else panics in there must not
-// keep the attempt from being settled either.
-func (d *delivery) roundTrip(ctx context.Context, response *capture, c *claim, body []byte) (err error) {
+// ownVars gives the attempt a map of Caddy's variables of its own: net/http's dial
+// outlives an attempt that times out, and goes on reading it (httptransport.go).
+func ownVars(ctx context.Context) context.Context {
+	vars, ok := ctx.Value(caddyhttp.VarsCtxKey).(map[string]any)
+	if !ok {
+		return ctx
+	}
+	return context.WithValue(ctx, caddyhttp.VarsCtxKey, maps.Clone(vars))
+}
+
+// roundTrip runs the owned proxy. Whatever panics in there must not keep the attempt
+// from being settled.
+func (d *delivery) roundTrip(ctx context.Context, response *capture, body []byte) (err error) {
 	defer func() {
-		switch p := recover(); p {
-		case nil:
-		case http.ErrAbortHandler:
-			err = errors.New("the response was cut short")
-		default:
+		if p := recover(); p != nil {
 			d.gate.logger.Error("panic while forwarding", zap.Any("panic", p), zap.Stack("stack"))
 			err = errors.New("panic while forwarding")
 		}
 	}()
-	return d.gate.proxy.ServeHTTP(response, d.outgoing(ctx, c, body), endOfLine)
+	return d.gate.proxy.ServeHTTP(response, d.outgoing(ctx, body), endOfLine)
 }
 
 // endOfLine stands behind the proxy, where nothing is.
@@ -84,7 +87,7 @@ var endOfLine = caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) e
 
 // outgoing builds the request that n8n gets. It has no GetBody, with which
 // net/http would send a request that has an Idempotency-Key twice.
-func (d *delivery) outgoing(ctx context.Context, c *claim, body []byte) *http.Request {
+func (d *delivery) outgoing(ctx context.Context, body []byte) *http.Request {
 	r := d.request.Clone(ctx)
 	r.Body, r.ContentLength = http.NoBody, int64(len(body))
 	if len(body) > 0 {
@@ -101,15 +104,21 @@ func (d *delivery) outgoing(ctx context.Context, c *claim, body []byte) *http.Re
 		}
 	}
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
-	if c == nil {
-		return r
-	}
-	r.Header.Set("N8n-Gate-Operation", c.record.Operation)
-	r.Header.Set("N8n-Gate-Event-Key", c.record.EventKey)
-	r.Header.Set("N8n-Gate-Attempt", strconv.Itoa(c.record.Attempt))
-	r.Header.Set("N8n-Gate-Token", c.token)
-	r.Header.Set("N8n-Gate-Idempotency-Key", c.record.IdempotencyKey())
 	return r
+}
+
+// header is what the gate tells n8n of a claim; nothing where there is none.
+func (c *claim) header() http.Header {
+	if c == nil {
+		return nil
+	}
+	h := make(http.Header, len(gateHeaders))
+	h.Set("N8n-Gate-Operation", c.record.Operation)
+	h.Set("N8n-Gate-Event-Key", c.record.EventKey)
+	h.Set("N8n-Gate-Attempt", strconv.Itoa(c.record.Attempt))
+	h.Set("N8n-Gate-Token", c.token)
+	h.Set("N8n-Gate-Idempotency-Key", c.record.IdempotencyKey())
+	return h
 }
 
 // address gives r the path that n8n reads as the one that was decided on, and none

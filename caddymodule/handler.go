@@ -106,7 +106,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the upstream's reverse_proxy: %w", err)
 	}
 	h.proxy = proxy.(caddyhttp.MiddlewareHandler)
-	return nil
+	return wrapTransport(h.proxy)
 }
 
 // repeatable reports whether a gated webhook takes a method that net/http repeats
@@ -142,7 +142,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	answer := d.deliver()
 	d.evidence(answer)
 	d.note(answer)
-	return answer.write(w)
+	answer.write(w)
+	return nil
 }
 
 // deliver takes one delivery its way. Nothing before claim has side effects;
@@ -173,7 +174,7 @@ func (d *delivery) deliver() answer {
 	if !claim.won {
 		return fromRecord(d.await(claim))
 	}
-	exchange := d.forward(claim, body)
+	exchange := d.forward(claim.ledger.exit, claim, body)
 	verdict := classify(exchange)
 	record, err := d.settle(claim, verdict, exchange)
 	return fromAttempt(claim, verdict, exchange, record, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -33,12 +34,18 @@ func checkStore(identity string) error {
 // openStore is an open store with what belongs to it for as long as it is open.
 type openStore struct {
 	*store.Ledger
-	created  bool
-	attempts gauge // in flight, over all handlers and configurations
+	created  atomic.Bool // and nobody has been told yet
+	attempts gauge       // in flight, over all handlers and configurations
+
+	exit    context.Context // ends when attempts must: Caddy exits, and will not wait longer
+	endExit context.CancelFunc
 }
 
 // Destruct closes the store when the last lease is gone.
-func (s *openStore) Destruct() error { return s.Close() }
+func (s *openStore) Destruct() error {
+	s.endExit()
+	return s.Close()
+}
 
 // lease is one hold on an open store.
 type lease struct {
@@ -61,7 +68,10 @@ func acquire(m StoreModule) (*lease, error) {
 		theStore.Lock()
 		theStore.identity = identity
 		theStore.Unlock()
-		return &openStore{Ledger: store.NewLedger(s, observe), created: created}, nil
+		open := &openStore{Ledger: store.NewLedger(s, observe)}
+		open.created.Store(created)
+		open.exit, open.endExit = context.WithCancel(context.Background())
+		return open, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)

@@ -1,6 +1,8 @@
 package caddymodule
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 
@@ -41,7 +43,16 @@ func (d *delivery) stream(w http.ResponseWriter) error {
 	r := d.request.Clone(d.request.Context())
 	d.address(r)
 	w.Header().Set("N8n-Gate-Decision", string(decidedPassed))
-	return d.gate.proxy.ServeHTTP(w, r, endOfLine)
+	err := d.gate.proxy.ServeHTTP(w, r, endOfLine)
+	var failed caddyhttp.HandlerError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	// Caddy would log the whole request with the error, its secrets and all.
+	a := refusal(refuse(decidedPassed, failed.StatusCode, "n8n did not answer").because(failed.Err))
+	d.evidence(a)
+	a.write(w)
+	return nil
 }
 
 // ping forwards a delivery that has no key, where the webhook lets such through. It
@@ -51,7 +62,7 @@ func (d *delivery) ping(body []byte) answer {
 		return refusal(transient(decidedOverloaded, "too many deliveries are in flight").because(errOverloaded))
 	}
 	defer d.gate.inFlight.add(-1)
-	exchange := d.forward(nil, body)
+	exchange := d.forward(context.Background(), nil, body)
 	switch {
 	case exchange.complete:
 		return asItCame(decidedPassed, exchange)

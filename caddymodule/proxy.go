@@ -208,6 +208,20 @@ func ownTransport(proxy *reverseproxy.Handler) error {
 	return nil
 }
 
+// wrapTransport puts the gate's own transport around the one of the loaded proxy.
+func wrapTransport(proxy any) error {
+	rp, ok := proxy.(*reverseproxy.Handler)
+	if !ok {
+		return fmt.Errorf("forward: %T is not reverse_proxy", proxy)
+	}
+	inner, ok := rp.Transport.(*reverseproxy.HTTPTransport)
+	if !ok {
+		return fmt.Errorf("forward: %T is not the http transport", rp.Transport)
+	}
+	rp.Transport = transport{inner}
+	return nil
+}
+
 // keepsAlive reports whether the proxy may reuse connections; raw is ownProxy's.
 func keepsAlive(raw json.RawMessage) bool {
 	var proxy struct {
