@@ -88,6 +88,9 @@ func checkRules(ctx context.Context, s store.Store, operations []*operation, for
 	// is refused changes nothing.
 	for _, o := range operations {
 		for _, name := range append([]string{o.name}, o.was...) {
+			if len(stats.Records[name]) == 0 {
+				continue // it has no events that could look new
+			}
 			if err := o.checkRule(ctx, s, name); err != nil {
 				return err
 			}

@@ -24,6 +24,7 @@ func TestKeyRulesAreRemembered(t *testing.T) {
 	}{
 		{"the same rule", byID, true, []operation{byID}, nil, ""},
 		{"another rule, unsaid", byID, true, []operation{byHeader}, nil, `the event keys of "pay" were made of (json id), and are to be made of (header X)`},
+		{"another rule, and no events", byID, false, []operation{byHeader}, nil, ""},
 		{"another rule, fresh", byID, true, []operation{with(byHeader, func(o *operation) { o.fresh = true })}, nil, ""},
 		{"another rule, from the former", byID, true, []operation{with(byHeader, func(o *operation) { o.former = "json id" })}, nil, ""},
 		{"another rule, from a wrong one", byID, true, []operation{with(byHeader, func(o *operation) { o.former = "json other" })}, nil, "not of what `key_changed from` says (json other)"},
