@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"regexp"
 	"strings"
 )
 
@@ -66,7 +67,7 @@ func (r *request) formField(field string) ([]byte, error) {
 // read as UTF-8 only: n8n reads others by their charset or refuses them.
 func (r *request) contentType() (string, map[string]string, error) {
 	values := r.Header["Content-Type"]
-	if len(values) == 0 {
+	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return "", nil, nil
 	}
 	if len(values) > 1 {
@@ -90,8 +91,7 @@ func (r *request) contentType() (string, map[string]string, error) {
 // n8n reads them, does for fields.
 const maxFormParts = 1000
 
-// multipartField finds the one text field with that name. A part with a file's
-// name is a file, whatever it holds.
+// multipartField finds the one text field with that name. Files are no text.
 func multipartField(body []byte, boundary, field string) ([]byte, error) {
 	if boundary == "" {
 		return nil, malformed("the multipart form has no boundary")
@@ -101,7 +101,7 @@ func multipartField(body []byte, boundary, field string) ([]byte, error) {
 	form := multipart.NewReader(bytes.NewReader(body), boundary)
 	for count := 0; ; count++ {
 		part, err := form.NextRawPart() // quoted-printable stays as it is: n8n does not know it
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && closed(body, boundary) {
 			break
 		}
 		if err != nil {
@@ -130,7 +130,18 @@ func multipartField(body []byte, boundary, field string) ([]byte, error) {
 	return value, nil
 }
 
-// partNamed reports whether part is the text field of that name.
+// closed reports whether the form's closing delimiter is there. multipart.Reader
+// ends some bodies that are cut short like whole ones.
+func closed(body []byte, boundary string) bool {
+	end := []byte("--" + boundary + "--")
+	return bytes.HasPrefix(body, end) || bytes.Contains(body, append([]byte{'\n'}, end...))
+}
+
+// formidableName finds a part's name as formidable does.
+var formidableName = regexp.MustCompile(`(?i)\bname=(?:"([^"]*)"|([^()<>@,;:\\"/\[\]?={}\s]+))`)
+
+// partNamed reports whether part is the text field of that name. What formidable
+// could take for another part is refused.
 func partNamed(part *multipart.Part, field string) (bool, error) {
 	headers := part.Header["Content-Disposition"]
 	if len(headers) != 1 {
@@ -140,19 +151,29 @@ func partNamed(part *multipart.Part, field string) (bool, error) {
 	if err != nil || kind != "form-data" {
 		return false, malformed("the name of a part of the multipart form cannot be read")
 	}
-	if _, file := parameters["filename"]; file {
-		return false, nil
+	other := ""
+	if found := formidableName.FindStringSubmatch(headers[0]); found != nil {
+		other = found[1] + found[2]
 	}
-	// Encoded and escaped names are read by Go and not by n8n.
-	if strings.ContainsAny(headers[0], `*\`) {
-		return false, malformed("the name of a part of the multipart form is encoded")
+	name := parameters["name"]
+	if name != other {
+		return false, malformed("n8n reads the name of a part of the multipart form differently")
 	}
-	if parameters["name"] != field {
+	_, file := parameters["filename"]
+	typed := part.Header.Get("Content-Type") != ""
+	switch {
+	case name != field || file && typed:
 		return false, nil
+	case file:
+		return false, malformed("the field is a file without a type, which n8n reads as text")
 	}
 	switch strings.ToLower(part.Header.Get("Content-Transfer-Encoding")) {
-	case "", "binary", "7bit", "8bit", "utf-8":
+	case "", "utf-8":
 		return true, nil
+	case "7bit", "8bit", "binary":
+		if typed { // without a type, formidable fails on these or reads Latin-1
+			return true, nil
+		}
 	}
 	return false, malformed("the field is encoded for transfer")
 }

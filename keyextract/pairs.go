@@ -73,29 +73,25 @@ func decodePair(raw []byte) ([]byte, error) {
 	return []byte(text), err
 }
 
-// readsNested reports whether qs, with which n8n reads the query, would or, in some
-// of its versions, might take pair for name nested ("name[]=x", "[name]=x") or
-// for another name than the one before the first "=" ("name=a]=b").
+// readsNested reports whether qs, with which n8n reads the query, would or, in
+// some of its versions, might take pair for name nested ("name[]=x", "[name]=x")
+// or for another name than the one before the first "=" ("name=a]=b").
 func readsNested(pair []byte, name string) bool {
 	if !bytes.ContainsAny(pair, "[]%") {
 		return false
 	}
-	plain, err := decodePair(pair)
+	rawName, value, _ := bytes.Cut(pair, []byte{'='})
+	decoded, err := decodePair(rawName)
 	if err != nil {
-		plain = pair // the name is refused anyway if it is what cannot be decoded
+		return false // refused anyway
 	}
-	if !bytes.ContainsAny(plain, "[]") {
+	rest, ok := bytes.CutPrefix(bytes.TrimPrefix(decoded, []byte{'['}), []byte(name))
+	switch {
+	case !ok:
 		return false
+	case len(rest) == 0:
+		return decoded[0] == '[' || bytes.Contains(value, []byte("]=")) ||
+			bytes.Contains(bytes.ToLower(value), []byte("%5d="))
 	}
-	rest, ok := bytes.CutPrefix(bytes.TrimPrefix(plain, []byte{'['}), []byte(name))
-	if !ok || len(rest) == 0 {
-		return false
-	}
-	switch rest[0] {
-	case '[', ']':
-		return true
-	case '=':
-		return plain[0] == '[' || bytes.Contains(rest, []byte("]="))
-	}
-	return false
+	return rest[0] == '[' || rest[0] == ']'
 }
