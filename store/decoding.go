@@ -87,6 +87,8 @@ func (r *Record) setLaterField(f *field) error {
 		return eachField(f.message(), r.History[len(r.History)-1].setField)
 	case recordHeaderHash:
 		r.HeaderHash = f.hash()
+	case recordCovers:
+		r.Covers = f.string()
 	case recordDoubt:
 		r.Doubt = f.uint() != 0
 	}

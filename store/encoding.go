@@ -43,6 +43,7 @@ const (
 	recordMove        protowire.Number = 27 // repeated
 	recordHeaderHash  protowire.Number = 28
 	recordDoubt       protowire.Number = 29
+	recordCovers      protowire.Number = 30
 
 	aliasKind  protowire.Number = 1
 	aliasValue protowire.Number = 2
@@ -107,7 +108,8 @@ func AppendRecord(dst []byte, r Record) []byte {
 		dst = appendMessage(dst, recordMove, appendMove(nil, m))
 	}
 	dst = appendHash(dst, recordHeaderHash, r.HeaderHash)
-	return appendBool(dst, recordDoubt, r.Doubt)
+	dst = appendBool(dst, recordDoubt, r.Doubt)
+	return appendString(dst, recordCovers, r.Covers)
 }
 
 func appendAlias(dst []byte, a Alias) []byte {

@@ -50,6 +50,7 @@ type Claimed struct {
 	Retention   time.Duration
 	MaxAttempts int
 	Fingerprint Hash
+	Covers      string
 	Aliases     []Alias // beside the token's own
 }
 
@@ -66,15 +67,13 @@ func Claim(r Record, c Claimed, now time.Time) (Record, error) {
 	next.Holder, next.Incarnation = c.Holder, c.Incarnation
 	next.ClaimedAt, next.Deadline = now, now.Add(c.Lasts)
 	next.Retention, next.MaxAttempts = c.Retention, c.MaxAttempts
-	next.Fingerprint = c.Fingerprint
+	next.Fingerprint, next.Covers = c.Fingerprint, c.Covers
 	next.Execution, next.HeaderHash = "", Hash{}
 	next.Receipt, next.Evidence, next.ActionID = nil, 0, ""
 	next.adoptToken(c.Token)
-	for _, a := range c.Aliases {
-		if !slices.Contains(next.Aliases, a) {
-			next.Aliases = append(next.Aliases, a)
-		}
-	}
+	// The former attempts are proven not to have acted on what they held.
+	next.Aliases = slices.DeleteFunc(next.Aliases, func(a Alias) bool { return a.Kind == AliasFingerprint })
+	next.Aliases = append(next.Aliases, c.Aliases...)
 	return next.move(Processing, ReasonDelivery, now), nil
 }
 

@@ -119,8 +119,9 @@ type Record struct {
 	ExpiresAt   time.Time // completed only: afterwards it may be deleted; zero: never
 
 	Fingerprint Hash
-	TokenHash   Hash // of the attempt that owns the record
-	HeaderHash  Hash // of the delivery's own token, once an execution took the attempt over
+	Covers      string // what the fingerprint was taken of: those of others cannot be compared
+	TokenHash   Hash   // of the attempt that owns the record
+	HeaderHash  Hash   // of the delivery's own token, once an execution took the attempt over
 	Execution   string
 	Aliases     []Alias
 

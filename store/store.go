@@ -108,9 +108,9 @@ type Store interface {
 	Close() error
 }
 
-// Rule looks at the records as they stand and says what to change. It must be
-// pure: it is asked again when the records turn out to be others. No changes
-// means that all is well as it is.
+// Rule looks at the records as they stand and says what to change. It is asked
+// again when the records turn out to be others, or its own change already: the last
+// answer counts. No changes means that all is well as it is.
 type Rule func(now time.Time, have []Record) ([]Change, error)
 
 // maxTries bounds how often one Update asks its rule. A loss means that somebody

@@ -22,8 +22,9 @@ const (
 // Sweep moves processing records that nobody will settle any more to ambiguous,
 // and deletes completed ones that have expired. With orphans it also looks for
 // holders of other incarnations, which needs a pass over all processing records:
-// once after a store was opened.
-func Sweep(ctx context.Context, s Store, orphans bool) (swept Swept, err error) {
+// once after a store was opened. A record that cannot be moved does not keep the
+// others from it: the errors are joined.
+func Sweep(ctx context.Context, s Store, orphans bool) (swept Swept, failed error) {
 	if orphans {
 		query := Query{States: []State{Processing}, Limit: sweepBatch}
 		for more := true; more; more = query.After != "" {
@@ -31,9 +32,7 @@ func Sweep(ctx context.Context, s Store, orphans bool) (swept Swept, err error) 
 			if err != nil {
 				return swept, err
 			}
-			if err := lapseAll(ctx, s, page.Records, &swept); err != nil {
-				return swept, err
-			}
+			failed = errors.Join(failed, lapseAll(ctx, s, page.Records, &swept))
 			query.After = page.Next
 		}
 	}
@@ -46,24 +45,25 @@ func Sweep(ctx context.Context, s Store, orphans bool) (swept Swept, err error) 
 		if err != nil {
 			return swept, err
 		}
-		if err := lapseAll(ctx, s, due, &swept); err != nil {
-			return swept, err
-		}
-		if len(due) < sweepBatch {
+		err = lapseAll(ctx, s, due, &swept)
+		failed = errors.Join(failed, err)
+		if err != nil || len(due) < sweepBatch {
 			break
 		}
 	}
 	for range sweepBatches {
 		n, err := s.Expire(ctx, now, sweepBatch)
 		swept.Expired += n
+		failed = errors.Join(failed, err)
 		if err != nil || n < sweepBatch {
-			return swept, err
+			break
 		}
 	}
-	return swept, nil
+	return swept, failed
 }
 
 func lapseAll(ctx context.Context, s Store, records []Record, swept *Swept) error {
+	var failed error
 	for _, r := range records {
 		moved := false
 		_, err := Update(ctx, s, []Record{r}, func(now time.Time, have []Record) ([]Change, error) {
@@ -72,13 +72,12 @@ func lapseAll(ctx context.Context, s Store, records []Record, swept *Swept) erro
 			return changes, err
 		})
 		if err != nil {
-			return err
-		}
-		if moved {
+			failed = errors.Join(failed, err)
+		} else if moved {
 			swept.Lapsed++
 		}
 	}
-	return nil
+	return failed
 }
 
 // LapseRule is what everybody who reads a record asks first: a change to
