@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -190,6 +193,43 @@ func (g *generator) number() string {
 		return sign + g.pick("1.0", "1.50", "0.1", "1e3", "1E+2", "1.5e-9", "0.000001", "0.0000001", "0.0", "123456789012345.6", "1e21", "1e400", "1e-400")
 	}
 	return sign + fmt.Sprintf("%.*g", 1+g.IntN(17), g.ExpFloat64()*float64(g.Uint32()))
+}
+
+// respelled is a valid JSON text in another order, spacing and spelling.
+func (g *generator) respelled(text string) string {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		panic(err)
+	}
+	return g.space() + g.respell(value) + g.space()
+}
+
+func (g *generator) respell(value any) string {
+	var parts []string
+	switch v := value.(type) {
+	case string:
+		return g.spelled(v)
+	case json.Number:
+		if len(v) < 5 && !strings.ContainsAny(string(v), ".eE") {
+			return string(v) + g.pick("", ".0", ".00", "e0", "E+0")
+		}
+		return string(v)
+	case []any:
+		for _, element := range v {
+			parts = append(parts, g.space()+g.respell(element)+g.space())
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, g.space()+g.spelled(name)+g.space()+":"+g.space()+g.respell(v[name])+g.space())
+		}
+		g.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		return "{" + strings.Join(parts, ",") + "}"
+	}
+	word, _ := json.Marshal(value)
+	return string(word)
 }
 
 // form is an urlencoded form or a query.

@@ -101,11 +101,11 @@ func (s Source) canonical() Source {
 }
 
 // quoted gives word as it stands if it holds nothing that separates or quotes
-// words, and otherwise in quotes. (strconv.Quote would not do: what it escapes
-// grows with Unicode, and stored rules are compared.)
+// words, and otherwise in quotes. (Not by strconv.Quote: what that escapes grows
+// with Unicode, and stored rules are compared.)
 func quoted(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return r == '"' || r == ',' || unicode.IsSpace(r) || unicode.IsControl(r)
+		return r == '"' || r == ',' || r == ' ' || unicode.IsControl(r)
 	}) {
 		return word
 	}

@@ -2,7 +2,11 @@ package keyextract
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,6 +33,32 @@ func TestCompileErrors(t *testing.T) {
 		{"header beyond ASCII", rule(headerAt("é")), `part 1 (header é): "\xc3" cannot stand in a header's name`},
 		{"Host", rule(headerAt("host")), "part 1 (header host): header Host tells how the request travels, not which event it carries"},
 		{"Transfer-Encoding", rule(headerAt("Transfer-Encoding")), "part 1 (header Transfer-Encoding): header Transfer-Encoding tells how the request travels, not which event it carries"},
+
+		{"header with a field", rule(Source{Kind: KindHeader, Name: "a", Field: "b"}), "part 1 (header a): header takes a name, not a field"},
+		{"form with a name", rule(Source{Kind: KindForm, Name: "a", Field: "b"}), "part 1 (form b): form takes a field, not a name"},
+		{"form with a path", rule(Source{Kind: KindForm, Field: "a", Path: "b"}), "part 1 (form a): form takes a field, not a path"},
+		{"form_json with a text", rule(Source{Kind: KindFormJSON, Field: "a", Path: "b", Text: "c"}), "part 1 (form_json a b): form_json takes a field and a path, not a text"},
+		{"query with a field", rule(Source{Kind: KindQuery, Name: "a", Field: "b"}), "part 1 (query a): query takes a name, not a field"},
+		{"literal with a name", rule(Source{Kind: KindLiteral, Name: "a", Text: "b"}), "part 1 (literal b): literal takes a text, not a name"},
+		{"body_sha256 with paths", rule(Source{Kind: KindBodySHA256, Paths: []string{"a"}}), "part 1 (body_sha256): body_sha256 takes nothing, not paths"},
+		{"canonical_json with a path", rule(Source{Kind: KindCanonicalJSON, Path: "a"}), "part 1 (canonical_json): canonical_json takes paths, not a path"},
+		{"json with paths", rule(Source{Kind: KindJSON, Path: "a", Paths: []string{"b"}}), "part 1 (json a): json takes a path, not paths"},
+
+		{"form without a field", rule(fieldAt("")), `part 1 (form ""): a field's name is required`},
+		{"form, not UTF-8", rule(fieldAt("\xff")), "part 1 (form \xff): a field's name is not valid UTF-8"},
+		{"form with a control character", rule(fieldAt("a\x7f")), "part 1 (form \"a\x7f\"): a field's name holds a control character"},
+		{"form_json without a field", rule(Source{Kind: KindFormJSON, Path: "a"}), `part 1 (form_json "" a): a field's name is required`},
+		{"form_json without a path", rule(Source{Kind: KindFormJSON, Field: "a"}), `part 1 (form_json a ""): a path is required`},
+		{"form_json with a wildcard", rule(Source{Kind: KindFormJSON, Field: "a", Path: "b.*"}), "part 1 (form_json a b.*): " + more("*")},
+		{"query without a name", rule(queryAt("")), `part 1 (query ""): a parameter's name is required`},
+		{"query with brackets", rule(queryAt("a[b]")), "part 1 (query a[b]): n8n reads brackets in a parameter's name as nesting"},
+		{"literal without a text", rule(literal("")), `part 1 (literal ""): a text is required`},
+		{"literal with a line feed", rule(literal("a\n")), "part 1 (literal \"a\n\"): it holds a control character"},
+		{"literal, not UTF-8", rule(literal("\xff")), "part 1 (literal \xff): it is not valid UTF-8"},
+		{"literal too long", rule(literal(long + "x")), "part 1 (literal " + long + "x): the key is longer than 512 bytes altogether"},
+		{"literals only", rule(literal("a"), literal("b")), "a key of literals only would make every event the same one"},
+		{"canonical_json with a wildcard", rule(canonicalHash("a", "b|c")), "part 1 (canonical_json a b|c): path 2 (b|c): " + more("|")},
+		{"canonical_json with a path twice", rule(canonicalHash("a", "a")), "part 1 (canonical_json a a): path 2 (a): stands twice"},
 
 		{"no path", rule(jsonAt("")), `part 1 (json ""): a path is required`},
 		{"wildcard", rule(jsonAt("a.*.b")), "part 1 (json a.*.b): " + more("*")},
@@ -59,7 +89,7 @@ func TestCompileErrors(t *testing.T) {
 }
 
 func TestRule(t *testing.T) {
-	sources := rule(headerAt("x-event"), jsonAt("order.id"))
+	sources := rule(headerAt("x-event"), jsonAt(`order.i\d`))
 	r, err := Compile(sources)
 	if err != nil {
 		t.Fatal(err)
@@ -70,26 +100,166 @@ func TestRule(t *testing.T) {
 	if got, want := r.String(), "header X-Event, json order.id"; got != want {
 		t.Errorf("String = %q, want %q", got, want)
 	}
-	if _, err := Compile(make([]Source, MaxParts+1)); err == nil {
-		t.Error("too many parts compile")
+	eight := make([]Source, MaxParts)
+	for i := range eight {
+		eight[i] = jsonAt(string(rune('a' + i)))
 	}
-	eight := strings.Split("abcdefgh", "")
-	sources = nil
-	for _, name := range eight {
-		sources = append(sources, jsonAt(name))
-	}
-	if _, err := Compile(sources); err != nil {
+	if _, err := Compile(eight); err != nil {
 		t.Errorf("eight parts: %v", err)
+	}
+	if _, err := CompileForPath(2, eight[:6]); err != nil {
+		t.Errorf("six parts and two wildcards: %v", err)
+	}
+	if _, err := CompileForPath(2, eight[:7]); err == nil || err.Error() != "a key has at most 8 parts, the path's wildcards included, not 9" {
+		t.Errorf("seven parts and two wildcards: %v", err)
+	}
+	if _, err := CompileForPath(1, nil); err == nil {
+		t.Error("a rule without parts of its own compiles")
+	}
+	var failed *Error
+	if _, err := r.Extract(Input{Segments: []string{"a"}}); !errors.As(err, &failed) || failed.Missing || err.Error() != "the path: 1 segments for 0 wildcards" {
+		t.Errorf("a segment too many: %v", err)
 	}
 }
 
+func TestReadsBody(t *testing.T) {
+	for _, tt := range []struct {
+		rule []Source
+		want bool
+	}{
+		{rule(headerAt("a")), false}, {rule(queryAt("a"), literal("b")), false}, {rule(headerAt("a"), jsonAt("b")), true},
+		{rule(fieldAt("a")), true}, {rule(Source{Kind: KindFormJSON, Field: "a", Path: "b"}), true}, {rule(bodyHash), true}, {rule(canonicalHash()), true},
+	} {
+		r, err := Compile(tt.rule)
+		if err != nil || r.ReadsBody() != tt.want {
+			t.Errorf("%s: %v, want %v", r, err, tt.want)
+		}
+	}
+}
+
+func TestRuleString(t *testing.T) {
+	for _, tt := range []struct {
+		rule []Source
+		want string
+	}{
+		{rule(headerAt("X-EVENT")), "header X-Event"},
+		{rule(queryAt("data.id")), "query data.id"},
+		{rule(queryAt(`a b`)), `query "a b"`},
+		{rule(fieldAt("a,b")), `form "a,b"`},
+		{rule(fieldAt(`a\b`)), `form a\b`},
+		{rule(fieldAt(`a\ "b"`)), `form "a\\ \"b\""`},
+		{rule(Source{Kind: KindFormJSON, Field: "payload", Path: "user.id"}), "form_json payload user.id"},
+		{rule(jsonAt(`\a\.b.\"c`)), `json "a\\.b.\"c"`},
+		{rule(jsonAt(`\*\?\#\|\@\!\{\[\\`)), `json \*\?\#\|\@\!\{\[\\`},
+		{rule(jsonAt("é.\u2028")), "json é.\u2028"},
+		{rule(jsonAt("id"), literal("a, json b")), `json id, literal "a, json b"`},
+		{rule(bodyHash, canonicalHash()), "body_sha256, canonical_json"},
+		{rule(canonicalHash("a", `b.\c`)), "canonical_json a b.c"},
+		{rule(canonicalHash("a b")), `canonical_json "a b"`},
+	} {
+		r, err := Compile(tt.rule)
+		if err != nil || r.String() != tt.want {
+			t.Errorf("%v: got %s, %v, want %s", tt.rule, r, err, tt.want)
+		}
+	}
+}
+
+// Rules print alike exactly if they mean the same, for rules drawn from words
+// of everything that printing treats specially.
+func TestRuleStringIsInjective(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6)) // fixed: a failure repeats
+	word := func() string {
+		alphabet := []string{"a", "b", " ", ",", ", ", `"`, `\`, `\"`, "json", ".", "header a", "A", "\u2028", "é", "'", "`"}
+		text := ""
+		for range 1 + random.IntN(3) {
+			text += alphabet[random.IntN(len(alphabet))]
+		}
+		return text
+	}
+	draw := func() Source {
+		switch random.IntN(7) {
+		case 0:
+			return jsonAt(word())
+		case 1:
+			return headerAt([]string{"a", "A", "b", "a-b", "A-B"}[random.IntN(5)])
+		case 2:
+			return fieldAt(word())
+		case 3:
+			return Source{Kind: KindFormJSON, Field: word(), Path: word()}
+		case 4:
+			return queryAt(word())
+		case 5:
+			return canonicalHash(slices.Repeat([]string{word()}, random.IntN(2))...)
+		}
+		return literal(word())
+	}
+	seen := map[string][]Source{}
+	for range 100_000 {
+		sources := rule(draw())
+		if random.IntN(2) == 0 {
+			sources = append(sources, draw())
+		}
+		r, err := CompileForPath(1, sources)
+		if err != nil {
+			continue
+		}
+		meaning := make([]Source, len(sources))
+		for i, s := range sources {
+			meaning[i] = meant(t, s)
+		}
+		if other, ok := seen[r.String()]; ok && !reflect.DeepEqual(other, meaning) {
+			t.Fatalf("%#v and %#v both print %s", other, meaning, r)
+		}
+		seen[r.String()] = meaning
+	}
+	meanings := map[string]bool{}
+	for _, meaning := range seen {
+		meanings[fmt.Sprintf("%#v", meaning)] = true
+	}
+	if len(meanings) != len(seen) || len(seen) < 10_000 {
+		t.Errorf("%d rules print as %d", len(meanings), len(seen))
+	}
+}
+
+// meant is the source with what its paths and its header's name lead to.
+func meant(t *testing.T, s Source) Source {
+	read := func(path string) string {
+		if path == "" {
+			return ""
+		}
+		segments, err := parsePath(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for _, step := range segments {
+			text += fmt.Sprintf("%q ", step.name)
+		}
+		return text
+	}
+	s.Path = read(s.Path)
+	paths := make([]string, len(s.Paths))
+	for i, path := range s.Paths {
+		paths[i] = read(path)
+	}
+	s.Paths = paths
+	if s.Kind == KindHeader {
+		s.Name = strings.ToLower(s.Name)
+	}
+	return s
+}
+
 func TestSourceJSON(t *testing.T) {
-	text := `[{"source":"header","name":"X-Event"},{"source":"json","path":"order.id"}]`
+	text := `[{"source":"header","name":"X-Event"},{"source":"json","path":"order.id"},{"source":"form","field":"a"},` +
+		`{"source":"form_json","field":"a","path":"b"},{"source":"query","name":"q"},{"source":"literal","text":"t"},` +
+		`{"source":"body_sha256"},{"source":"canonical_json","paths":["a","b"]}]`
 	var sources []Source
 	if err := json.Unmarshal([]byte(text), &sources); err != nil {
 		t.Fatal(err)
 	}
-	if want := rule(headerAt("X-Event"), jsonAt("order.id")); !reflect.DeepEqual(sources, want) {
+	want := rule(headerAt("X-Event"), jsonAt("order.id"), fieldAt("a"), Source{Kind: KindFormJSON, Field: "a", Path: "b"},
+		queryAt("q"), literal("t"), bodyHash, canonicalHash("a", "b"))
+	if !reflect.DeepEqual(sources, want) {
 		t.Errorf("got %v, want %v", sources, want)
 	}
 	if back, err := json.Marshal(sources); err != nil || string(back) != text {
