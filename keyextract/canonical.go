@@ -3,6 +3,7 @@ package keyextract
 import (
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 	"unicode/utf8"
 )
@@ -67,11 +68,22 @@ var canonicalizers = sync.Pool{New: func() any { return new(canonicalizer) }}
 // chunk is how much is written at once.
 const chunk = 16 << 10
 
+// Beside the text, a text of nothing but brackets or tiny members takes several
+// times its own size while it is written. Large ones therefore wait for one of
+// as many places as there are processors to work on them.
+var largePlaces = make(chan struct{}, runtime.GOMAXPROCS(0))
+
+const large = 1 << 20
+
 // writeCanonical writes the canonical form of text, or says why it has none.
 // After an error, what was written means nothing.
 func writeCanonical(to io.Writer, text []byte) error {
 	if !utf8.Valid(text) {
 		return errNotUTF8
+	}
+	if len(text) > large {
+		largePlaces <- struct{}{}
+		defer func() { <-largePlaces }()
 	}
 	c := canonicalizers.Get().(*canonicalizer)
 	defer c.release()
