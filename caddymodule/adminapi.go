@@ -13,6 +13,7 @@ import (
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/store"
+	"github.com/n8n-gate/n8n-gate/store/boltstore"
 )
 
 // Paths of the admin API. Everything travels in POST bodies: the admin endpoint
@@ -63,6 +64,7 @@ type (
 		Reported     int        `json:"reported,omitempty"`
 		Generation   int        `json:"generation"`
 		ActionID     string     `json:"action_id,omitempty"`
+		OtherKey     string     `json:"other_key,omitempty"` // of a conflict: under which the content came before
 		FirstSeenAt  time.Time  `json:"first_seen_at,omitzero"`
 		ClaimedAt    time.Time  `json:"claimed_at,omitzero"`
 		SettledAt    time.Time  `json:"settled_at,omitzero"`
@@ -165,6 +167,9 @@ func list(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error
 		query.OlderThan = now.Add(-age)
 	}
 	page, err := s.Scan(ctx, query)
+	if errors.Is(err, boltstore.ErrBadCursor) {
+		return ListAnswer{}, apiError(http.StatusBadRequest, err)
+	}
 	if err != nil {
 		return ListAnswer{}, err
 	}
@@ -179,6 +184,9 @@ func list(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error
 
 // listNotes lists the refused deliveries of one decision as if it were a state.
 func listNotes(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error) {
+	if in.Reason != "" || in.OlderThan != "" {
+		return ListAnswer{}, apiError(http.StatusBadRequest, fmt.Errorf("a list of %s takes neither reason nor older_than", in.State))
+	}
 	page, err := s.Scan(ctx, store.Query{Operation: noteOperation, Reason: in.State, After: in.After})
 	if err != nil {
 		return ListAnswer{}, err
@@ -188,7 +196,7 @@ func listNotes(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, 
 		if n, ok := readNote(r); ok && (in.Operation == "" || in.Operation == n.Operation) {
 			out.Records = append(out.Records, RecordView{
 				RecordName: RecordName{n.Operation, n.EventKey}, State: n.Decision, Reason: n.Detail,
-				Attempt: n.Times, SettledAt: n.At,
+				OtherKey: n.OtherKey, Attempt: n.Times, SettledAt: n.At,
 			})
 		}
 	}

@@ -25,6 +25,8 @@ const (
 	// Most n8n runs end within it. Whatever stops Caddy must be at least as
 	// patient (Docker kills after 10 s unless stop_grace_period says otherwise).
 	defaultDrainTimeout = 30 * time.Second
+	// What attempts that are broken off need to be settled.
+	breakGrace = 5 * time.Second
 )
 
 // App is the part of the gate that all its handlers share: the store, its
@@ -38,8 +40,8 @@ type App struct {
 	// How often deadlines and expired records are looked for. Default: 10s.
 	SweepInterval caddy.Duration `json:"sweep_interval,omitempty"`
 
-	// How long an exiting Caddy waits for attempts that are still in flight.
-	// What is left then is ambiguous at the next start. Default: 30s.
+	// How long an exiting Caddy waits for attempts that are still in flight. What is
+	// left then is broken off and ambiguous. Default: 30s.
 	DrainTimeout caddy.Duration `json:"drain_timeout,omitempty"`
 
 	// Operations whose records are left to expire though no webhook names them any more.
@@ -53,6 +55,8 @@ type App struct {
 	held      *lease // the app's own hold on the store, between Start and Cleanup
 	stopSweep func() // ends the sweeper and waits for it
 	checked   bool   // the store's key rules are those of the configuration
+	closed    bool   // cleaned up: only what it has begun goes on
+	rules     string // what names an event; set before checked
 }
 
 // StoreModule opens a storage engine. Modules live in the name space n8n_gate.stores.
@@ -130,8 +134,8 @@ func (a *App) Handle(context.Context, caddy.Event) error {
 
 // Validate refuses durations that make no sense, and another store than the one in use.
 func (a *App) Validate() error {
-	if a.SweepInterval < 0 || a.DrainTimeout < 0 {
-		return errors.New("sweep_interval and drain_timeout must be positive")
+	if time.Duration(a.SweepInterval) < shortest || time.Duration(a.DrainTimeout) < shortest {
+		return fmt.Errorf("sweep_interval and drain_timeout must be at least %s", shortest)
 	}
 	return checkStore(a.store.Identity())
 }
@@ -149,7 +153,7 @@ func (a *App) Start() error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		sweep(ctx, held.Ledger, time.Duration(a.SweepInterval), a.logger.Named("sweeper"))
+		sweep(ctx, held.openStore, time.Duration(a.SweepInterval), a.logger.Named("sweeper"))
 	}()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -191,7 +195,7 @@ func (a *App) Cleanup() error {
 	_ = a.Stop()
 	a.mu.Lock()
 	held, checked := a.held, a.checked
-	a.held = nil
+	a.held, a.closed = nil, true
 	a.mu.Unlock()
 	// On a reload the live app is the next one, and this changes nothing; if this
 	// app is one that was rejected, the live one is the former.
@@ -203,8 +207,7 @@ func (a *App) Cleanup() error {
 		return err
 	}
 	if caddy.Exiting() {
-		// The broken ones need a moment to be settled.
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(a.DrainTimeout)+settleGrace)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(a.DrainTimeout)+breakGrace)
 		defer cancel()
 		if left := held.attempts.wait(ctx); left > 0 {
 			a.logger.Warn("exiting with attempts in flight: they will be ambiguous", zap.Int("attempts", left))
@@ -222,16 +225,32 @@ func (a *App) lease() (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.checked {
-		if err := checkRules(context.Background(), l, a.named(), a.Forget); err != nil {
-			_ = l.release()
-			return nil, err
-		}
-		a.checked = true
+	if err := a.check(l); err != nil {
+		_ = l.release()
+		return nil, err
 	}
 	return l, nil
+}
+
+// check makes the configuration's key rules those of the store, once.
+func (a *App) check(l *lease) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.checked:
+		return nil
+	case a.closed:
+		return errors.New("this configuration is not in use any more")
+	}
+	l.rules.Lock()
+	defer l.rules.Unlock()
+	operations := a.named()
+	if err := checkRules(context.Background(), l, operations, a.Forget); err != nil {
+		return err
+	}
+	a.rules, a.checked = rulesText(operations), true
+	l.rules.text = a.rules
+	return nil
 }
 
 // named lists the operations, sorted, so that errors do not depend on chance.
@@ -265,6 +284,12 @@ func (a *App) restoreRules() error {
 		return err
 	}
 	defer func() { _ = l.release() }()
+	l.rules.Lock()
+	defer l.rules.Unlock()
+	if l.rules.text == a.rules {
+		return nil
+	}
+	l.rules.text = a.rules
 	return writeRules(context.Background(), l, a.named())
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 )
 
@@ -35,15 +36,24 @@ func (a *attempt) with(ctx context.Context) context.Context {
 // errSentOnce keeps whatever the proxy may be up to from sending twice.
 var errSentOnce = errors.New("the delivery was sent already")
 
-// transport is the owned proxy's transport. It sends an attempt once. It adds the
-// gate's headers here, where reverse_proxy does not log them. And it keeps a
-// response that breaks off to itself: reverse_proxy would log the whole request,
-// the sender's secrets and all, before it panics.
-type transport struct{ *reverseproxy.HTTPTransport }
+// Transport is the transport of the proxy that the gate owns; users do not name it.
+// It sends an attempt once. It adds the gate's headers here, where reverse_proxy does
+// not log them. And it keeps a response that breaks off to itself: reverse_proxy
+// would log the whole request, the sender's secrets and all.
+type Transport struct{ *reverseproxy.HTTPTransport }
 
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+// CaddyModule returns the Caddy module information.
+func (Transport) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.reverse_proxy.transport.n8n_gate",
+		New: func() caddy.Module { return &Transport{new(reverseproxy.HTTPTransport)} },
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, ok := r.Context().Value(attemptKey{}).(*attempt)
-	if !ok { // mode pass
+	if !ok { // an active health check
 		return t.HTTPTransport.RoundTrip(r)
 	}
 	if a.connections.Load() > 0 {
@@ -60,7 +70,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a.answered = true
-	// An answer that switches protocols has a body that is no body; nobody asked for one.
+	// What switches protocols has a connection for a body.
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		response.Body = &watchedBody{response.Body, a}
 	}
@@ -75,9 +85,17 @@ type watchedBody struct {
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if err != nil && !errors.Is(err, io.EOF) {
 		b.attempt.broken = err
 		err = io.EOF
 	}
 	return n, err
 }
+
+// Interface guards.
+var (
+	_ http.RoundTripper         = Transport{}
+	_ reverseproxy.TLSTransport = Transport{}
+	_ caddy.Provisioner         = Transport{}
+	_ caddy.CleanerUpper        = Transport{}
+)

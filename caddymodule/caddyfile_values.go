@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -56,8 +55,8 @@ func parseDuration(d *caddyfile.Dispenser, to *caddy.Duration) error {
 		return err
 	}
 	dur, err := caddy.ParseDuration(text)
-	if err != nil || dur < time.Millisecond {
-		return d.Errf("%s %s: must be a duration of at least 1ms", word, text)
+	if err != nil || dur < shortest {
+		return d.Errf("%s %s: must be a duration of at least %s", word, text, shortest)
 	}
 	*to = caddy.Duration(dur)
 	return nil

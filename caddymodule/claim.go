@@ -27,6 +27,7 @@ var (
 	errOverloaded = errors.New("max_in_flight is reached")
 	errOther      = errors.New("the event that has this key had another content")
 	errReused     = errors.New("this content came under another key before")
+	errOutdated   = errors.New("another configuration names the events now")
 )
 
 // claim asks for the right to act, durably. It is one atomic step: either this
@@ -40,11 +41,7 @@ func (d *delivery) claim(e event) (*claim, error) {
 		return nil, unavailable(err)
 	}
 	c := &claim{ledger: ledger, event: e}
-	ctx := context.WithoutCancel(d.request.Context())
-	have, err := ledger.Get(ctx, e.names...)
-	if err == nil {
-		have, err = d.decide(ctx, c, have)
-	}
+	have, err := d.decide(context.WithoutCancel(d.request.Context()), c)
 	if err == nil {
 		c.record = standing(have)
 		c.won = c.record.State == store.Processing && c.record.Owned(c.hash)
@@ -70,16 +67,29 @@ func (d *delivery) claim(e event) (*claim, error) {
 	return nil, unavailable(err)
 }
 
-// decide carries the claim rule out, and once more where a flag lets a content pass
-// that came under another key before.
-func (d *delivery) decide(ctx context.Context, c *claim, have []store.Record) ([]store.Record, error) {
+// decide reads what stands there and carries the claim rule out. Meanwhile no other
+// configuration can change what names an event: claims that are made by another rule
+// would not see each other.
+func (d *delivery) decide(ctx context.Context, c *claim) ([]store.Record, error) {
+	c.ledger.rules.RLock()
+	defer c.ledger.rules.RUnlock()
+	if c.ledger.rules.text != d.gate.app.rules {
+		return nil, errOutdated
+	}
+	have, err := c.ledger.Get(ctx, c.event.names...)
+	if err != nil {
+		return nil, err
+	}
 	rule := func(now time.Time, have []store.Record) ([]store.Change, error) {
 		return d.claimRule(ctx, c, now, standing(have))
 	}
-	have, err := store.Update(ctx, c.ledger, have, rule)
+	have, err = store.Update(ctx, c.ledger, have, rule)
 	var conflict *store.Conflict
 	if !errors.As(err, &conflict) {
 		return have, err
+	}
+	for _, owner := range conflict.Taken {
+		d.other = owner.EventKey
 	}
 	if d.hook.reusedBody == hold {
 		return have, errReused
@@ -104,7 +114,7 @@ func (d *delivery) claimRule(ctx context.Context, c *claim, now time.Time, r sto
 	if lapse, err := store.LapseRule(ctx, c.ledger, now, r); err != nil || lapse != nil {
 		return lapse, err
 	}
-	if !c.owns(r) && differ(r.Fingerprint, c.event.fingerprint) && d.hook.differing != off {
+	if d.hook.differing != off && !r.Owned(c.hash) && c.event.differs(r) {
 		if d.hook.differing == hold {
 			return nil, errOther
 		}
@@ -119,24 +129,23 @@ func (d *delivery) claimRule(ctx context.Context, c *claim, now time.Time, r sto
 	next, err := store.Claim(r, store.Claimed{
 		Token: c.hash, Incarnation: c.ledger.Incarnation(), Holder: store.HolderForward,
 		Lasts: d.hook.timeout + settleGrace, Retention: d.hook.retention, MaxAttempts: d.hook.maxAttempts,
-		Fingerprint: c.event.fingerprint, Aliases: d.reusedBody(c),
+		Fingerprint: c.event.fingerprint, Covers: c.event.covers, Aliases: d.reusedBody(c),
 	}, now)
 	if err != nil {
 		return nil, err
 	}
 	c.record = r // what is to be claimed, should nobody know whether it was
-	if !c.enterFlight(&d.hook.inFlight, d.hook.maxInFlight, &d.gate.inFlight, d.gate.MaxInFlight) {
+	if !d.enterFlight(c) {
 		return nil, errOverloaded
 	}
 	return []store.Change{{Was: r.Version, Now: next}}, nil
 }
 
-// owns reports whether the record is this claim's own.
-func (c *claim) owns(r store.Record) bool { return r.Owned(c.hash) }
-
-// differ: a fingerprint that was not taken tells nothing.
-func differ(a, b store.Hash) bool {
-	return a != store.Hash{} && b != store.Hash{} && a != b
+// differs reports whether the record's event had another content. A fingerprint that
+// was not taken, or of something else, tells nothing.
+func (e event) differs(r store.Record) bool {
+	return e.fingerprint != r.Fingerprint && e.covers == r.Covers &&
+		e.fingerprint != store.Hash{} && r.Fingerprint != store.Hash{}
 }
 
 // reusedBody is the alias by which a content is found under another key.
@@ -145,19 +154,19 @@ func (d *delivery) reusedBody(c *claim) []store.Alias {
 		return nil
 	}
 	return []store.Alias{{
-		Kind: store.AliasFingerprint, Value: d.hook.operation.name + "\x00" + string(c.event.fingerprint[:]),
+		Kind: store.AliasFingerprint, Value: d.hook.operation.name + "\x00" + string(c.event.body[:]),
 	}}
 }
 
 // enterFlight takes a place in the webhook's bound and in the gate's, once a claim.
-func (c *claim) enterFlight(hook *gauge, hookLimit int, gate *gauge, gateLimit int) bool {
-	if c.slots != nil {
+func (d *delivery) enterFlight(c *claim) bool {
+	hook, gate := &d.hook.inFlight, &d.gate.inFlight
+	switch {
+	case c.slots != nil:
 		return true
-	}
-	if !hook.acquire(hookLimit) {
+	case !hook.acquire(d.hook.maxInFlight):
 		return false
-	}
-	if !gate.acquire(gateLimit) {
+	case !gate.acquire(d.gate.MaxInFlight):
 		hook.add(-1)
 		return false
 	}

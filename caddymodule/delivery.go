@@ -49,6 +49,7 @@ type delivery struct {
 	// Evidence for the log, gathered on the way.
 	id             store.ID
 	suspicion      string       // what a flag warns of
+	other          string       // the key under which the content came before
 	record         store.Record // as it stood last
 	upstreamStatus int
 	claimed        time.Duration // how long each stage took
@@ -92,8 +93,10 @@ func (d *delivery) evidence(a answer) {
 		zap.String("correlation_id", d.correlationID()),
 		zap.String("operation", d.operation()),
 		zap.String("decision", string(a.decision)),
-		zap.Int("status", a.status),
 	)
+	if a.status != 0 { // of what is passed on, others know it
+		fields = append(fields, zap.Int("status", a.status))
+	}
 	if key := d.loggedKey(); key != "" {
 		fields = append(fields, zap.String("event_key", key))
 	}

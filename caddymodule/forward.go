@@ -133,5 +133,6 @@ func (d *delivery) address(r *http.Request) {
 // droppedHeaders never reach n8n. With Origin, n8n's router answers an unknown
 // webhook with an HTML 500 that proves nothing; Accept-Encoding would bind the
 // receipt to one sender's; Expect would be passed on by reverse_proxy; Incremental
-// makes it answer 501 by itself; the body is sent whole, so it has no trailers.
-var droppedHeaders = []string{"Origin", "Accept-Encoding", "Expect", "Incremental", "Trailer", "Te"}
+// makes it answer 501 by itself; the body is sent whole, so it has no trailers; and
+// what Connection names would be taken out of the request.
+var droppedHeaders = []string{"Origin", "Accept-Encoding", "Expect", "Incremental", "Trailer", "Te", "Connection"}

@@ -106,7 +106,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the upstream's reverse_proxy: %w", err)
 	}
 	h.proxy = proxy.(caddyhttp.MiddlewareHandler)
-	return wrapTransport(h.proxy)
+	return nil
 }
 
 // repeatable reports whether a gated webhook takes a method that net/http repeats
@@ -123,8 +123,10 @@ func (h *Handler) repeatable() bool {
 
 // ServeHTTP is one delivery.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	path, inside, readable := n8n.Canonical(h.Prefix, r.URL.EscapedPath())
-	if !inside {
+	escapedPath := r.URL.EscapedPath()
+	path, inside, readable := n8n.Canonical(h.Prefix, escapedPath)
+	// An opaque target ("x:a://host/webhook/y") has no path for Go, but one for Node.
+	if !inside && !h.paths.SideDoor(escapedPath) && r.URL.Opaque == "" {
 		return next.ServeHTTP(w, r)
 	}
 	var match n8n.Match
@@ -132,10 +134,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		match = h.paths.Lookup(path, r.Method)
 	}
 	known := match.Found || len(match.Allow) > 0
-	if h.passes(r, known) {
-		return pass(w, r, next)
-	}
 	d := newDelivery(h, path, match, r)
+	if h.passes(r, path, readable, known) {
+		return d.pass(w, next)
+	}
 	if match.Found && d.hook.stream && d.authenticate() == nil {
 		return d.stream(w)
 	}
@@ -160,10 +162,10 @@ func (d *delivery) deliver() answer {
 		return refusal(err)
 	}
 	event, err := d.extract(body)
-	if d.pings(err) {
+	switch {
+	case d.pings(err):
 		return d.ping(body)
-	}
-	if err != nil {
+	case err != nil:
 		return refusal(err)
 	}
 	claim, err := d.claim(event)

@@ -1,8 +1,11 @@
 package caddymodule
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
@@ -45,6 +49,60 @@ func TestFingerprint(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a fingerprint is taken of may change with the configuration; then it cannot
+// be compared, and retries go on as before.
+func TestFingerprintsOfAnotherConfiguration(t *testing.T) {
+	inBubble(t, `{}`, func(g *testGate) {
+		g.wants(g.deliver("e1"), http.StatusOK, decidedNew, "")
+		hook := g.handler.webhooks[0]
+		for name, change := range map[string]func(){
+			"the webhook moved":     func() { hook.pattern = "moved" },
+			"it shares":             func() { hook.operation.shared = true },
+			"others members matter": func() { hook.fingerprint, _ = keyextract.CompileFingerprint([]string{"id"}) },
+		} {
+			operation, pattern, fingerprint := *hook.operation, hook.pattern, hook.fingerprint
+			change()
+			if e, err := extractFor(g, `{"id":"e1","try":2}`); err != nil || e.differs(g.record("e1")) {
+				t.Errorf("%s: %v, and the retry counts as another event", name, err)
+			}
+			*hook.operation, hook.pattern, hook.fingerprint = operation, pattern, fingerprint
+		}
+	})
+}
+
+// extractFor runs a delivery up to its claim.
+func extractFor(g *testGate, body string) (event, error) {
+	r := httptest.NewRequest(http.MethodPost, demo, strings.NewReader(body))
+	d := newDelivery(g.handler, "demo", g.handler.paths.Lookup("demo", http.MethodPost), r)
+	return d.extract([]byte(body))
+}
+
+// A token in the query says who sends, not what: it may be rotated between two tries.
+func TestFingerprintLeavesTheTokenOut(t *testing.T) {
+	t.Setenv("GATE_OLD", "old")
+	t.Setenv("GATE_NEW", "new")
+	inBubble(t, `{"auth":{"kind":"token","query":"t","secrets":["{env.GATE_OLD}","{env.GATE_NEW}"]}}`, func(g *testGate) {
+		g.wants(g.send(http.MethodPost, demo+"?t=old&a=1", `{"id":"e1"}`), http.StatusOK, decidedNew, "")
+		g.wants(g.send(http.MethodPost, demo+"?a=1&t=new", `{"id":"e1"}`), http.StatusOK, decidedReplayed, "")
+		g.wants(g.send(http.MethodPost, demo+"?a=2&t=new", `{"id":"e1"}`), http.StatusConflict, decidedConflict, "")
+	})
+}
+
+// Every try of a multipart form has another boundary.
+func TestFingerprintOfAForm(t *testing.T) {
+	form := func(boundary, amount string) *http.Request {
+		body := strings.NewReplacer("B", boundary, "\n", "\r\n").Replace("--B\nContent-Disposition: form-data; name=\"id\"\n\ne1\n--B\nContent-Disposition: form-data; name=\"amount\"\n\n") + amount + "\r\n--" + boundary + "--\r\n"
+		r := httptest.NewRequest(http.MethodPost, demo, strings.NewReader(body))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
+		return r
+	}
+	inBubble(t, `{"key":[{"source":"form","field":"id"}]}`, func(g *testGate) {
+		g.wants(g.serve(form("one", "5")), http.StatusOK, decidedNew, "")
+		g.wants(g.serve(form("two", "5")), http.StatusOK, decidedReplayed, "")
+		g.wants(g.serve(form("three", "6")), http.StatusConflict, decidedConflict, "")
+	})
 }
 
 // Another content under the key of a failed event may be another event as well.
@@ -117,7 +175,7 @@ func TestMissingKeyPass(t *testing.T) {
 // A webhook in mode pass claims nothing, whatever comes; but strangers stay outside.
 func TestModePass(t *testing.T) {
 	t.Setenv("GATE_TOKEN", "s3cret")
-	inBubble(t, `{"mode":"pass","methods":["GET","POST"],"auth":{"kind":"token","query":"t","secrets":["{env.GATE_TOKEN}"]}}`, func(g *testGate) {
+	inBubble(t, `{"mode":"pass","key":null,"methods":["GET","POST"],"auth":{"kind":"token","query":"t","secrets":["{env.GATE_TOKEN}"]}}`, func(g *testGate) {
 		for range 2 {
 			g.wants(g.send(http.MethodPost, demo+"?t=s3cret", `{"id":"e1"}`), http.StatusOK, decidedPassed, "")
 			g.wants(g.send(http.MethodGet, demo+"?t=s3cret", ``), http.StatusOK, decidedPassed, "")
@@ -163,6 +221,43 @@ func TestMethods(t *testing.T) {
 		if err != nil || have[0].State != store.Completed {
 			t.Fatalf("%v %s", err, have[0].State)
 		}
+	})
+}
+
+// Many conflicts at once: none pushes another out while there is room.
+func TestNotesFindRoom(t *testing.T) {
+	inBubble(t, `{}`, func(g *testGate) {
+		const events = 60
+		for i := range events {
+			g.wants(g.send(http.MethodPost, demo, fmt.Sprintf(`{"id":"e%d"}`, i)), http.StatusOK, decidedNew, "")
+			g.wants(g.send(http.MethodPost, demo, fmt.Sprintf(`{"id":"e%d","n":2}`, i)), http.StatusConflict, decidedConflict, "")
+		}
+		got, err := list(t.Context(), g.faults.real, ListRequest{State: "conflict"})
+		if err != nil || len(got.Records) != events {
+			t.Fatalf("%v, %d of %d conflicts are listed", err, len(got.Records), events)
+		}
+	})
+}
+
+// The limit holds for what a body becomes when it is decoded, whatever the key reads.
+func TestDecodedBodyIsBounded(t *testing.T) {
+	inBubble(t, `{"max_body":1024,"key":[{"source":"header","name":"X-Id"}]}`, func(g *testGate) {
+		var body bytes.Buffer
+		z := gzip.NewWriter(&body)
+		_, _ = z.Write(make([]byte, 100_000))
+		_ = z.Close()
+		r := httptest.NewRequest(http.MethodPost, demo, &body)
+		r.Header.Set("Content-Encoding", "gzip")
+		r.Header.Set("X-Id", "1")
+		g.wants(g.serve(r), http.StatusRequestEntityTooLarge, decidedTooLarge, "")
+	})
+}
+
+// A webhook whose events have no key lets everything pass.
+func TestNoKeyAtAll(t *testing.T) {
+	inBubble(t, `{"key":[],"missing_key":"pass"}`, func(g *testGate) {
+		g.wants(g.deliver("e1"), http.StatusOK, decidedPassed, "")
+		g.wants(g.deliver("e1"), http.StatusOK, decidedPassed, "")
 	})
 }
 

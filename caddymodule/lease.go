@@ -35,10 +35,19 @@ func checkStore(identity string) error {
 type openStore struct {
 	*store.Ledger
 	created  atomic.Bool // and nobody has been told yet
-	attempts gauge       // in flight, over all handlers and configurations
+	orphaned atomic.Bool // holders of former openings have not been looked for yet
+	rules    currentRules
+	attempts gauge // in flight, over all handlers and configurations
 
 	exit    context.Context // ends when attempts must: Caddy exits, and will not wait longer
 	endExit context.CancelFunc
+}
+
+// currentRules say what names an event, by the configuration that was loaded last.
+// Claims hold them for reading; whoever changes them waits for those.
+type currentRules struct {
+	sync.RWMutex
+	text string
 }
 
 // Destruct closes the store when the last lease is gone.
@@ -70,6 +79,7 @@ func acquire(m StoreModule) (*lease, error) {
 		theStore.Unlock()
 		open := &openStore{Ledger: store.NewLedger(s, observe)}
 		open.created.Store(created)
+		open.orphaned.Store(true)
 		open.exit, open.endExit = context.WithCancel(context.Background())
 		return open, nil
 	})

@@ -3,8 +3,10 @@ package caddymodule
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
-	"strconv"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,10 +19,11 @@ const (
 	// noteOperation holds notes of authenticated deliveries that were refused: a
 	// person may want to know of an event that was not carried out.
 	noteOperation = ".note"
-	// noteSlots bounds the notes of one operation: a note takes the slot that its
-	// content hashes to, and with it the place of an older one.
-	noteSlots = 256
-	noteKept  = 30 * 24 * time.Hour
+	// noteSlots bounds the notes of one operation. A note looks at some slots from the
+	// one that its content hashes to; if all are taken, the oldest gives way.
+	noteSlots  = 256
+	noteProbes = 16
+	noteKept   = 30 * 24 * time.Hour
 	// A note that repeats within that time is not written again: a sender that
 	// repeats itself must not keep the disk busy.
 	noteEvery = time.Minute
@@ -32,8 +35,9 @@ type Note struct {
 	EventKey      string    `json:"event_key,omitempty"`
 	Decision      string    `json:"decision"`
 	Detail        string    `json:"detail"`
-	CorrelationID string    `json:"correlation_id"` // of the newest such delivery
-	Times         int       `json:"times"`          // how often it was written
+	CorrelationID string    `json:"correlation_id"`      // of the newest such delivery
+	OtherKey      string    `json:"other_key,omitempty"` // under which the content came before
+	Times         int       `json:"times"`               // how often it was written
 	At            time.Time `json:"at"`
 }
 
@@ -50,48 +54,59 @@ func (d *delivery) note(a answer) {
 	}
 	n := Note{
 		Operation: d.operation(), EventKey: d.id.EventKey, Decision: string(a.decision), Detail: a.detail,
-		CorrelationID: d.correlationID(),
+		OtherKey: d.other, CorrelationID: d.correlationID(),
 	}
-	id := n.slot()
-	if !d.gate.notes.first(id.EventKey+" "+n.Detail, d.started) {
+	if !d.gate.notes.first(n.content(), d.started) {
 		return
 	}
 	ledger, err := d.gate.app.lease()
 	if err == nil {
 		defer func() { _ = ledger.release() }()
-		err = n.write(context.WithoutCancel(d.request.Context()), ledger, id)
+		err = n.write(context.WithoutCancel(d.request.Context()), ledger)
 	}
 	if err != nil {
 		d.gate.logger.Error("a refused delivery could not be noted", zap.String("correlation_id", n.CorrelationID), zap.Error(err))
 	}
 }
 
-// slot is the record that a note is kept in.
-func (n Note) slot() store.ID {
-	h := fnv.New32a()
-	for _, s := range []string{n.Decision, n.EventKey, n.Detail} {
-		_, _ = h.Write([]byte(s + "\x00"))
-	}
-	return store.ID{Operation: noteOperation, EventKey: n.Operation + ":" + strconv.Itoa(int(h.Sum32()%noteSlots))}
+// content is what makes two notes one.
+func (n Note) content() string {
+	return strings.Join([]string{n.Operation, n.Decision, n.EventKey, n.Detail, n.OtherKey}, "\x00")
 }
 
-func (n Note) write(ctx context.Context, s store.Store, id store.ID) error {
-	have, err := s.Get(ctx, id)
+// slots are the records that a note may be kept in.
+func (n Note) slots() []store.ID {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(n.content()))
+	ids := make([]store.ID, noteProbes)
+	for i := range ids {
+		ids[i] = store.ID{Operation: noteOperation, EventKey: fmt.Sprintf("%s:%d", n.Operation, (h.Sum32()+uint32(i))%noteSlots)}
+	}
+	return ids
+}
+
+// write keeps n in the slot that has the same note already, or else a free one, or
+// that of the oldest note.
+func (n Note) write(ctx context.Context, s store.Store) error {
+	have, err := s.Get(ctx, n.slots()...)
 	if err != nil {
 		return err
 	}
 	_, err = store.Update(ctx, s, have, func(now time.Time, have []store.Record) ([]store.Change, error) {
+		place := slices.MinFunc(have, func(a, b store.Record) int { return a.SettledAt.Compare(b.SettledAt) })
 		note := n
 		note.At, note.Times = now, 1
-		if former, ok := readNote(have[0]); ok && former.Decision == n.Decision && former.EventKey == n.EventKey && former.Detail == n.Detail {
-			note.Times += former.Times
+		for _, r := range have {
+			if former, ok := readNote(r); ok && former.content() == n.content() {
+				place, note.Times = r, former.Times+1
+			}
 		}
 		content, err := json.Marshal(note)
 		if err != nil {
 			return nil, err
 		}
-		return []store.Change{{Was: have[0].Version, Now: store.Record{
-			ID: id, State: store.Completed, Reason: n.Decision, SettledAt: now, ExpiresAt: now.Add(noteKept),
+		return []store.Change{{Was: place.Version, Now: store.Record{
+			ID: place.ID, State: store.Completed, Reason: n.Decision, SettledAt: now, ExpiresAt: now.Add(noteKept),
 			Receipt: &store.Receipt{Result: content},
 		}}}, nil
 	})

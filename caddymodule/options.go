@@ -20,6 +20,7 @@ const (
 	defaultWait      = 2 * time.Second
 	defaultRetention = 30 * 24 * time.Hour
 
+	shortest         = time.Millisecond // of any duration: less is a slip of the pen
 	longestTimeout   = 24 * time.Hour
 	longestRetention = 10 * 365 * 24 * time.Hour
 	largestBody      = 1 << 30
@@ -157,16 +158,16 @@ func (o Options) validate() error {
 		return fmt.Errorf("reused_body %q: must be hold, flag or off", o.ReusedBody)
 	case o.InFlightWait != nil && *o.InFlightWait < 0:
 		return errors.New("in_flight wait must not be negative")
-	case o.Timeout < 0 || time.Duration(o.Timeout) > longestTimeout:
-		return fmt.Errorf("timeout must be positive and at most %s", longestTimeout)
+	case o.Timeout != 0 && (time.Duration(o.Timeout) < shortest || time.Duration(o.Timeout) > longestTimeout):
+		return fmt.Errorf("timeout must be at least %s and at most %s", shortest, longestTimeout)
 	case o.MaxBody < 0 || o.MaxBody > largestBody:
 		return fmt.Errorf("max_body must be positive and at most %d bytes: bodies are held in memory", largestBody)
 	case o.MaxAttempts < 0:
 		return errors.New("max_attempts must be positive")
 	case o.MaxInFlight < 0:
 		return errors.New("max_in_flight must be positive")
-	case o.Retention < 0 || time.Duration(o.Retention) > longestRetention:
-		return fmt.Errorf("retention must be positive and at most %d days", longestRetention/(24*time.Hour))
+	case o.Retention != 0 && (time.Duration(o.Retention) < shortest || time.Duration(o.Retention) > longestRetention):
+		return fmt.Errorf("retention must be at least %s and at most %d days", shortest, longestRetention/(24*time.Hour))
 	case o.LogKey != "" && o.LogKey != "hash" && o.LogKey != "plain" && o.LogKey != "off":
 		return fmt.Errorf("log_key %q: must be hash, plain or off", o.LogKey)
 	}

@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -12,20 +11,21 @@ import (
 )
 
 // pass lets a request below the prefix through to the next handler, ungated.
-func pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	count("", decidedPassed)
-	dropOwnHeaders(r.Header)
+func (d *delivery) pass(w http.ResponseWriter, next caddyhttp.Handler) error {
+	d.evidence(answer{decision: decidedPassed})
+	dropOwnHeaders(d.request.Header)
 	w.Header().Set("N8n-Gate-Decision", string(decidedPassed))
-	return next.ServeHTTP(w, r)
+	return next.ServeHTTP(w, d.request)
 }
 
 // passes reports whether the request goes to the next handler: a webhook that no
-// block names, or a test webhook, where the user says so.
-func (h *Handler) passes(r *http.Request, known bool) bool {
-	if n8n.IsTest(h.Prefix, r.URL.EscapedPath()) {
-		return h.TestURLs == "private" && fromPrivateNetwork(r)
+// block names, or a test webhook, where the user says so. What n8n itself does not
+// read as either, or could take for a webhook that is named, never does.
+func (h *Handler) passes(r *http.Request, path string, readable, known bool) bool {
+	if !readable {
+		return h.TestURLs == "private" && n8n.IsTest(h.Prefix, r.URL.EscapedPath()) && fromPrivateNetwork(r)
 	}
-	return !known && h.Other == "pass"
+	return !known && h.Other == "pass" && !h.paths.Keeps(path)
 }
 
 // fromPrivateNetwork asks for the client's address as Caddy knows it: behind
@@ -37,32 +37,53 @@ func fromPrivateNetwork(r *http.Request) bool {
 }
 
 // stream forwards a webhook in mode pass: ungated, with the sender attached, so that
-// it may stream and be upgraded.
+// it may stream and be upgraded. Nothing is said of what goes wrong on the way:
+// reverse_proxy and Caddy would log the whole request with it, secrets and all.
 func (d *delivery) stream(w http.ResponseWriter) error {
-	count(d.operation(), decidedPassed)
-	r := d.request.Clone(d.request.Context())
+	a := new(attempt)
+	r := d.request.Clone(a.with(d.request.Context()))
 	d.address(r)
 	w.Header().Set("N8n-Gate-Decision", string(decidedPassed))
-	err := d.gate.proxy.ServeHTTP(w, r, endOfLine)
+	err := d.gate.proxy.ServeHTTP(&patientWriter{w}, r, endOfLine)
 	var failed caddyhttp.HandlerError
-	if !errors.As(err, &failed) {
-		return err
+	if errors.As(err, &failed) {
+		refused := refusal(refuse(decidedPassed, failed.StatusCode, "n8n did not answer").because(failed.Err))
+		d.evidence(refused)
+		refused.write(w)
+		return nil
 	}
-	// Caddy would log the whole request with the error, its secrets and all.
-	a := refusal(refuse(decidedPassed, failed.StatusCode, "n8n did not answer").because(failed.Err))
-	d.evidence(a)
-	a.write(w)
-	return nil
+	d.evidence(answer{decision: decidedPassed})
+	if a.broken != nil {
+		panic(http.ErrAbortHandler) // the sender must not take a part for the whole
+	}
+	return err
 }
+
+// patientWriter takes what a sender that is gone will not read; its context ends the
+// stream.
+type patientWriter struct{ http.ResponseWriter }
+
+func (w *patientWriter) Write(p []byte) (int, error) {
+	_, _ = w.ResponseWriter.Write(p)
+	return len(p), nil
+}
+
+// Unwrap is for http.ResponseController: flushing and upgrading go on as before.
+func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // ping forwards a delivery that has no key, where the webhook lets such through. It
 // claims nothing; n8n's answer is the sender's.
 func (d *delivery) ping(body []byte) answer {
-	if !d.gate.inFlight.acquire(d.gate.MaxInFlight) {
+	ledger, err := d.gate.app.lease()
+	if err != nil {
+		return refusal(unavailable(err))
+	}
+	c := &claim{ledger: ledger}
+	defer c.release()
+	if !d.enterFlight(c) {
 		return refusal(transient(decidedOverloaded, "too many deliveries are in flight").because(errOverloaded))
 	}
-	defer d.gate.inFlight.add(-1)
-	exchange := d.forward(context.Background(), nil, body)
+	exchange := d.forward(ledger.exit, nil, body)
 	switch {
 	case exchange.complete:
 		return asItCame(decidedPassed, exchange)

@@ -23,15 +23,13 @@ const n8nKeepAlive = 5 * time.Second
 // gate's defaults, or refuses what could send a delivery twice, change where it
 // goes, or hide what n8n said.
 func ownProxy(raw json.RawMessage) (json.RawMessage, error) {
-	var kind struct {
-		Handler string `json:"handler"`
-	}
 	var proxy reverseproxy.Handler
-	if err := errors.Join(json.Unmarshal(raw, &kind), json.Unmarshal(raw, &proxy)); err != nil {
+	handler, err := unmarshalModule(raw, "handler", &proxy)
+	if err != nil {
 		return nil, err
 	}
-	if kind.Handler != "reverse_proxy" {
-		return nil, fmt.Errorf("handler %q: must be reverse_proxy", kind.Handler)
+	if handler != "reverse_proxy" {
+		return nil, fmt.Errorf("handler %q: must be reverse_proxy", handler)
 	}
 	for _, check := range []func(*reverseproxy.Handler) error{refuseDetours, ownRetries, refuseHeaders, ownTransport} {
 		if err := check(&proxy); err != nil {
@@ -175,17 +173,12 @@ func ownTransport(proxy *reverseproxy.Handler) error {
 	if proxy.TransportRaw == nil {
 		proxy.TransportRaw = json.RawMessage(`{"protocol":"http"}`)
 	}
-	var kind struct {
-		Protocol string `json:"protocol"`
-	}
 	var transport reverseproxy.HTTPTransport
-	if err := json.Unmarshal(proxy.TransportRaw, &kind); err != nil {
-		return err
+	protocol, err := unmarshalModule(proxy.TransportRaw, "protocol", &transport)
+	if protocol != "http" && protocol != "" {
+		return fmt.Errorf("transport %s is refused: only http tells whether a delivery was sent", protocol)
 	}
-	if kind.Protocol != "http" {
-		return fmt.Errorf("transport %s is refused: only http tells whether a delivery was sent", kind.Protocol)
-	}
-	if err := json.Unmarshal(proxy.TransportRaw, &transport); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, version := range transport.Versions {
@@ -204,22 +197,26 @@ func ownTransport(proxy *reverseproxy.Handler) error {
 	case alive.IdleConnTimeout <= 0 || time.Duration(alive.IdleConnTimeout) >= n8nKeepAlive:
 		return fmt.Errorf("keepalive must be shorter than the %s after which n8n closes idle connections", n8nKeepAlive)
 	}
-	proxy.TransportRaw = caddyconfig.JSONModuleObject(&transport, "protocol", "http", nil)
+	proxy.TransportRaw = caddyconfig.JSONModuleObject(&transport, "protocol", "n8n_gate", nil)
 	return nil
 }
 
-// wrapTransport puts the gate's own transport around the one of the loaded proxy.
-func wrapTransport(proxy any) error {
-	rp, ok := proxy.(*reverseproxy.Handler)
-	if !ok {
-		return fmt.Errorf("forward: %T is not reverse_proxy", proxy)
+// unmarshalModule decodes a module with its name under key, and refuses unknown
+// members as Caddy does: what is marshalled again would lose them in silence.
+func unmarshalModule(raw json.RawMessage, key string, v any) (name string, err error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return "", err
 	}
-	inner, ok := rp.Transport.(*reverseproxy.HTTPTransport)
-	if !ok {
-		return fmt.Errorf("forward: %T is not the http transport", rp.Transport)
+	if err := json.Unmarshal(members[key], &name); err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
 	}
-	rp.Transport = transport{inner}
-	return nil
+	delete(members, key)
+	rest, err := json.Marshal(members)
+	if err != nil {
+		return name, err
+	}
+	return name, caddy.StrictUnmarshalJSON(rest, v)
 }
 
 // keepsAlive reports whether the proxy may reuse connections; raw is ownProxy's.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -60,16 +62,21 @@ const firstRead = 64 << 10
 type event struct {
 	names       []store.ID // its record's name; then those that it may have had before
 	fingerprint store.Hash // of its content; zero: nobody asks
+	covers      string     // what that was taken of
+	body        store.Hash // of the body alone, where reused bodies are looked for
 }
 
 // extract finds out which event this is. It never invents a key.
 func (d *delivery) extract(body []byte) (event, error) {
+	if d.hook.key == nil {
+		return event{}, nil
+	}
 	decoded, err := keyextract.Decode(d.request.Header, body, d.hook.maxBody)
 	switch {
-	case err != nil && !d.hook.key.ReadsBody():
-		decoded = body // only the fingerprint looks at it, and takes it as it is
 	case errors.Is(err, keyextract.ErrTooLarge):
 		return event{}, d.tooLarge().because(err)
+	case err != nil && !d.hook.key.ReadsBody():
+		decoded = body // only the fingerprint looks at it, and takes it as it is
 	case err != nil:
 		return event{}, refuse(decidedMalformed, http.StatusBadRequest, "the body cannot be decoded: "+err.Error()).because(err)
 	}
@@ -93,20 +100,64 @@ func (d *delivery) extract(body []byte) (event, error) {
 	}
 	e := event{names: d.hook.operation.identity(key.String(), former)}
 	d.id = e.names[0]
-	if d.hook.fingerprint != nil {
-		e.fingerprint = d.hook.fingerprint.Sum(d.content(decoded))
+	if d.hook.differing != off {
+		e.fingerprint, e.covers = d.hook.fingerprint.Sum(d.content(decoded)), d.hook.covers()
+	}
+	if d.hook.reusedBody != off {
+		// Neither query nor chosen members: a signature covers the body.
+		e.body = wholeBody.Sum(keyextract.FingerprintInput{Header: d.request.Header, Body: decoded})
 	}
 	return e, nil
 }
 
 // content is what the fingerprint is taken of. Where several webhooks write one
-// operation, one event may come by either: method and path tell nothing then.
+// operation, one event may come by either: method and path tell nothing then. A token
+// in the query says who sends, not what.
 func (d *delivery) content(body []byte) keyextract.FingerprintInput {
-	in := keyextract.FingerprintInput{Method: d.request.Method, Path: d.path, RawQuery: d.request.URL.RawQuery, Body: body}
+	in := keyextract.FingerprintInput{
+		Method: d.request.Method, Path: d.path, RawQuery: d.request.URL.RawQuery, Header: d.request.Header, Body: body,
+	}
 	if d.hook.operation.shared {
 		in.Method, in.Path = "", ""
 	}
+	if d.hook.auth != nil {
+		in.RawQuery = withoutParameter(in.RawQuery, d.hook.auth.Query())
+	}
 	return in
+}
+
+// covers says what the fingerprint is taken of: of a webhook that moved, or that
+// shares its operation now, it was taken of something else before.
+func (hook *webhook) covers() string {
+	where := hook.pattern
+	if hook.operation.shared {
+		where = ""
+	}
+	return where + " " + hook.fingerprint.String()
+}
+
+// wholeBody is the fingerprint of a body and nothing else.
+var wholeBody = func() *keyextract.Fingerprint {
+	f, err := keyextract.CompileFingerprint(nil)
+	if err != nil {
+		panic(err) // no paths: there is nothing to go wrong
+	}
+	return f
+}()
+
+// withoutParameter drops a parameter from a raw query and leaves the rest as it is.
+func withoutParameter(rawQuery, name string) string {
+	if name == "" || rawQuery == "" {
+		return rawQuery
+	}
+	kept := make([]string, 0, strings.Count(rawQuery, "&")+1)
+	for part := range strings.SplitSeq(rawQuery, "&") {
+		key, _, _ := strings.Cut(part, "=")
+		if key, err := url.QueryUnescape(key); err != nil || key != name {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, "&")
 }
 
 // pings reports whether err is that of a delivery without any key, where the
@@ -114,5 +165,8 @@ func (d *delivery) content(body []byte) keyextract.FingerprintInput {
 func (d *delivery) pings(err error) bool {
 	var bad *keyextract.Error
 	var r *refused
+	if d.hook.key == nil {
+		return true // missing_key pass, and no key at all
+	}
 	return d.hook.pings && errors.As(err, &r) && errors.As(r.err, &bad) && bad.All
 }

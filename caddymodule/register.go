@@ -16,6 +16,7 @@ func init() {
 	caddy.RegisterModule(new(App))
 	caddy.RegisterModule(BoltStore{})
 	caddy.RegisterModule(new(Handler))
+	caddy.RegisterModule(Transport{})
 	caddy.RegisterModule(Admin{})
 
 	httpcaddyfile.RegisterGlobalOption("n8n_gate", parseGlobal)

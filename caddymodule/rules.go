@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,17 +23,22 @@ type operation struct {
 	webhook  string // the whole configuration of the webhook that named it first
 	explicit bool   // its name is written out
 	shared   bool   // several webhooks write it: method and path tell no events apart
-	rule     string // how its event keys are made
-	former   string // key_changed from: how they were made before; empty: they were not
-	fresh    bool   // key_changed fresh: the user accepts that old events are new
+	keys     []keyRule
 	was      []string
+}
+
+// keyRule is how one webhook makes its event keys, as one line, and how it made
+// them before.
+type keyRule struct {
+	rule   string
+	former string // key_changed from; empty: as now
+	fresh  bool   // key_changed fresh: the user accepts that old events are new
 }
 
 // join adds what another webhook that writes the same operation says.
 func (o *operation) join(other *operation) {
 	o.shared = true
-	o.rule, o.former = joined(o.rule, other.rule), joined(o.former, other.former)
-	o.fresh = o.fresh || other.fresh
+	o.keys = append(o.keys, other.keys...)
 	for _, was := range other.was {
 		if !slices.Contains(o.was, was) {
 			o.was = append(o.was, was)
@@ -40,10 +46,15 @@ func (o *operation) join(other *operation) {
 	}
 }
 
-// joined is the rule of webhooks with different rules, in whatever order they come.
-func joined(a, b string) string {
-	rules := slices.Compact(slices.Sorted(slices.Values(append(strings.Split(a, "; "), b))))
-	return strings.TrimPrefix(strings.Join(rules, "; "), "; ")
+// rule is the rules of all its webhooks, in whatever order they come. No rule holds a
+// line break.
+func (o *operation) rule() string {
+	rules := make([]string, len(o.keys))
+	for i, k := range o.keys {
+		rules[i] = k.rule
+	}
+	slices.Sort(rules)
+	return strings.Join(slices.Compact(rules), "\n")
 }
 
 // identity is what the key rule, and its change, say about one event: the record's
@@ -64,28 +75,35 @@ func (o *operation) identity(key string, formerKey string) []store.ID {
 
 // checkRules compares the configuration's operations with what the store
 // remembers, and writes down what is new. It refuses a rule that changed unsaid,
-// and records that nobody names any more.
+// and records that nobody names any more; then it has changed nothing.
 func checkRules(ctx context.Context, s store.Store, operations []*operation, forget []string) error {
-	known := slices.Clone(forget)
-	for _, o := range operations {
-		known = append(append(known, o.name), o.was...)
-	}
 	stats, err := s.Stats(ctx)
 	if err != nil {
 		return fmt.Errorf("reading which operations the store knows: %w", err)
 	}
+	named := slices.Clone(forget)
+	for _, o := range operations {
+		named = append(named, o.name)
+	}
+	for _, o := range operations {
+		for _, was := range o.was {
+			if slices.Contains(named, was) {
+				return fmt.Errorf("operation_was %s: that operation is another webhook's, or forgotten", was)
+			}
+			named = append(named, was)
+		}
+	}
 	var orphaned []string
 	for name := range stats.Records {
-		if !slices.Contains(known, name) {
-			orphaned = append(orphaned, name)
+		if !slices.Contains(named, name) {
+			orphaned = append(orphaned, strconv.Quote(name))
 		}
 	}
 	if len(orphaned) > 0 {
 		slices.Sort(orphaned)
-		return fmt.Errorf("the store has records of %s, which no webhook names any more: say `operation_was` in the webhook that took it over, or `forget` in the global block", quoted(orphaned))
+		return fmt.Errorf("the store has records of %s, which no webhook names any more: say `operation_was` in the webhook that took it over, "+
+			"or `forget` in the global block", strings.Join(orphaned, ", "))
 	}
-	// First everything is checked, then everything is written: a configuration that
-	// is refused changes nothing.
 	for _, o := range operations {
 		for _, name := range append([]string{o.name}, o.was...) {
 			if len(stats.Records[name]) == 0 {
@@ -106,37 +124,63 @@ func (o *operation) checkRule(ctx context.Context, s store.Store, name string) e
 		return fmt.Errorf("reading the key rule of %q: %w", name, err)
 	}
 	stored := ruleText(have[0])
-	switch {
-	case stored == "" || stored == o.rule || o.fresh || stored == o.former:
+	if stored == "" {
 		return nil
-	case o.former != "":
-		return fmt.Errorf("the event keys of %q were made of (%s), not of what `key_changed from` says (%s)", name, stored, o.former)
 	}
-	return fmt.Errorf("the event keys of %q were made of (%s), and are to be made of (%s): say `key_changed from` with the former rule, "+
-		"or `key_changed fresh` if old events may be carried out again", name, stored, o.rule)
-}
-
-// writeRules remembers the rule of every operation.
-func writeRules(ctx context.Context, s store.Store, operations []*operation) error {
-	for _, o := range operations {
-		have, err := s.Get(ctx, ruleID(o.name))
-		if err == nil {
-			_, err = store.Update(ctx, s, have, func(now time.Time, have []store.Record) ([]store.Change, error) {
-				if ruleText(have[0]) == o.rule {
-					return nil, nil
-				}
-				next := store.Record{
-					ID: have[0].ID, State: store.Completed, Reason: "key_rule", SettledAt: now, // it never expires
-					Receipt: &store.Receipt{Result: []byte(o.rule)},
-				}
-				return []store.Change{{Was: have[0].Version, Now: next}}, nil
-			})
-		}
-		if err != nil {
-			return fmt.Errorf("remembering the key rule of %q: %w", o.name, err)
+	rules := strings.Split(stored, "\n")
+	for _, k := range o.keys {
+		switch {
+		case slices.Contains(rules, k.rule) || k.fresh || k.former != "" && slices.Contains(rules, k.former):
+		case k.former != "":
+			return fmt.Errorf("the event keys of %q were made of (%s), not of what `key_changed from` says (%s)", name, strings.Join(rules, "; "), k.former)
+		default:
+			return fmt.Errorf("the event keys of %q were made of (%s), and are to be made of (%s): say `key_changed from` with the former rule, "+
+				"or `key_changed fresh` if old events may be carried out again", name, strings.Join(rules, "; "), k.rule)
 		}
 	}
 	return nil
+}
+
+// writeRules remembers the rule of every operation, all or none.
+func writeRules(ctx context.Context, s store.Store, operations []*operation) error {
+	if len(operations) == 0 {
+		return nil
+	}
+	ids := make([]store.ID, len(operations))
+	for i, o := range operations {
+		ids[i] = ruleID(o.name)
+	}
+	have, err := s.Get(ctx, ids...)
+	if err == nil {
+		_, err = store.Update(ctx, s, have, func(now time.Time, have []store.Record) (changes []store.Change, _ error) {
+			for i, o := range operations {
+				if ruleText(have[i]) == o.rule() {
+					continue
+				}
+				changes = append(changes, store.Change{Was: have[i].Version, Now: store.Record{
+					ID: ids[i], State: store.Completed, Reason: "key_rule", SettledAt: now, // it never expires
+					Receipt: &store.Receipt{Result: []byte(o.rule())},
+				}})
+			}
+			return changes, nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("remembering how event keys are made: %w", err)
+	}
+	return nil
+}
+
+// rulesText is all that names events in a configuration, to compare it with another.
+func rulesText(operations []*operation) string {
+	var b strings.Builder
+	for _, o := range operations {
+		fmt.Fprintf(&b, "%q was %q\n", o.name, o.was)
+		for _, k := range o.keys {
+			fmt.Fprintf(&b, "\t%s from %s\n", k.rule, k.former)
+		}
+	}
+	return b.String()
 }
 
 func ruleID(operation string) store.ID {
@@ -148,13 +192,6 @@ func ruleText(r store.Record) string {
 		return ""
 	}
 	return string(r.Receipt.Result)
-}
-
-func quoted(names []string) string {
-	for i, n := range names {
-		names[i] = fmt.Sprintf("%q", n)
-	}
-	return strings.Join(names, ", ")
 }
 
 // KeyChanged says what a changed key rule means for events that the store knows.

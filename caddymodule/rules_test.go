@@ -8,12 +8,13 @@ import (
 	"github.com/n8n-gate/n8n-gate/store/boltstore"
 )
 
-// loads is what a store sees of one configuration after another.
+func keyed(name string, keys ...keyRule) operation { return operation{name: name, keys: keys} }
+
 func TestKeyRulesAreRemembered(t *testing.T) {
-	byID := operation{name: "pay", rule: "json id"}
-	byHeader := operation{name: "pay", rule: "header X"}
-	with := func(o operation, change func(*operation)) operation { change(&o); return o }
-	renamed := operation{name: "charge", rule: "json id"}
+	id, header := keyRule{rule: "json id"}, keyRule{rule: "header X"}
+	fresh := func(k keyRule) keyRule { k.fresh = true; return k }
+	from := func(k keyRule, former string) keyRule { k.former = former; return k }
+	was := func(o operation, names ...string) operation { o.was = names; return o }
 	for _, test := range []struct {
 		name    string
 		former  operation
@@ -22,17 +23,22 @@ func TestKeyRulesAreRemembered(t *testing.T) {
 		forget  []string
 		want    string
 	}{
-		{"the same rule", byID, true, []operation{byID}, nil, ""},
-		{"another rule, unsaid", byID, true, []operation{byHeader}, nil, `the event keys of "pay" were made of (json id), and are to be made of (header X)`},
-		{"another rule, and no events", byID, false, []operation{byHeader}, nil, ""},
-		{"another rule, fresh", byID, true, []operation{with(byHeader, func(o *operation) { o.fresh = true })}, nil, ""},
-		{"another rule, from the former", byID, true, []operation{with(byHeader, func(o *operation) { o.former = "json id" })}, nil, ""},
-		{"another rule, from a wrong one", byID, true, []operation{with(byHeader, func(o *operation) { o.former = "json other" })}, nil, "not of what `key_changed from` says (json other)"},
-		{"an operation that is gone", byID, true, []operation{renamed}, nil, `the store has records of "pay", which no webhook names any more`},
-		{"one without records", byID, false, []operation{renamed}, nil, ""},
-		{"one that is forgotten", byID, true, []operation{renamed}, []string{"pay"}, ""},
-		{"one that was renamed", byID, true, []operation{with(renamed, func(o *operation) { o.was = []string{"pay"} })}, nil, ""},
-		{"renamed with another rule", byID, true, []operation{with(renamed, func(o *operation) { o.rule, o.was = "header X", []string{"pay"} })}, nil, `the event keys of "pay" were made of (json id)`},
+		{"the same rule", keyed("pay", id), true, []operation{keyed("pay", id)}, nil, ""},
+		{"another rule, unsaid", keyed("pay", id), true, []operation{keyed("pay", header)}, nil, `the event keys of "pay" were made of (json id), and are to be made of (header X)`},
+		{"another rule, and no events", keyed("pay", id), false, []operation{keyed("pay", header)}, nil, ""},
+		{"another rule, fresh", keyed("pay", id), true, []operation{keyed("pay", fresh(header))}, nil, ""},
+		{"another rule, from the former", keyed("pay", id), true, []operation{keyed("pay", from(header, "json id"))}, nil, ""},
+		{"another rule, from a wrong one", keyed("pay", id), true, []operation{keyed("pay", from(header, "json other"))}, nil, "not of what `key_changed from` says (json other)"},
+		{"shared, and one changes from its former", keyed("pay", id, header), true, []operation{keyed("pay", id, from(keyRule{rule: "header Y"}, "header X"))}, nil, ""},
+		{"shared, and one changes unsaid", keyed("pay", id, header), true, []operation{keyed("pay", fresh(id), keyRule{rule: "header Y"})}, nil, "are to be made of (header Y)"},
+		{"shared, in another order", keyed("pay", id, header), true, []operation{keyed("pay", header, id)}, nil, ""},
+		{"an operation that is gone", keyed("pay", id), true, []operation{keyed("charge", id)}, nil, `the store has records of "pay", which no webhook names any more`},
+		{"one without records", keyed("pay", id), false, []operation{keyed("charge", id)}, nil, ""},
+		{"one that is forgotten", keyed("pay", id), true, []operation{keyed("charge", id)}, []string{"pay"}, ""},
+		{"one that was renamed", keyed("pay", id), true, []operation{was(keyed("charge", id), "pay")}, nil, ""},
+		{"renamed with another rule", keyed("pay", id), true, []operation{was(keyed("charge", header), "pay")}, nil, `the event keys of "pay" were made of (json id)`},
+		{"renamed to what is still there", keyed("pay", id), true, []operation{was(keyed("charge", id), "pay"), keyed("pay", id)}, nil, "operation_was pay: that operation is another webhook's"},
+		{"renamed to two", keyed("pay", id), true, []operation{was(keyed("a", id), "pay"), was(keyed("b", id), "pay")}, nil, "operation_was pay: that operation is another webhook's"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, err := boltstore.Open(filepath.Join(t.TempDir(), "gate.db"), boltstore.Options{})
@@ -63,14 +69,14 @@ func TestKeyRulesAreRemembered(t *testing.T) {
 
 func TestOperationsThatAreShared(t *testing.T) {
 	app := &App{operations: make(map[string]*operation)}
-	a := &operation{name: "pay", webhook: "a", explicit: true, rule: "json id"}
-	b := &operation{name: "pay", webhook: "b", explicit: true, rule: "header X"}
-	for _, o := range []*operation{a, a, b, b} {
+	a := &operation{name: "pay", webhook: "a", explicit: true, keys: []keyRule{{rule: "json id"}}}
+	b := &operation{name: "pay", webhook: "b", explicit: true, keys: []keyRule{{rule: "header X"}}}
+	for _, o := range []*operation{a, a, b} {
 		if got, err := app.own(o); err != nil || got != a {
 			t.Fatalf("%v %+v", err, got)
 		}
 	}
-	if !a.shared || a.rule != "header X; json id" {
-		t.Fatalf("shared %v, rule %q", a.shared, a.rule)
+	if !a.shared || a.rule() != "header X\njson id" {
+		t.Fatalf("shared %v, rule %q", a.shared, a.rule())
 	}
 }

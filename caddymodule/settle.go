@@ -78,7 +78,7 @@ func (d *delivery) settleLater(c *claim, v verdict, ex *exchange) {
 			pause = min(2*pause, maxPause)
 			record, err := d.trySettle(later, v, ex)
 			if err == nil {
-				logger.Info("the outcome of an attempt is stored at last", zap.String("state", record.State.String()))
+				logger.Info("an attempt is settled at last", zap.String("state", record.State.String()))
 				return
 			}
 			if last {

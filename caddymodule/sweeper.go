@@ -12,19 +12,18 @@ import (
 
 // sweep runs until ctx ends: at once, for the orphans of a former process, and
 // then every interval for deadlines that have passed and records that expired.
-func sweep(ctx context.Context, s store.Store, interval time.Duration, logger *zap.Logger) {
+func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *zap.Logger) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	orphans := true // until one sweep has gone through
 	for {
-		swept, err := store.Sweep(ctx, s, orphans)
+		swept, err := store.Sweep(ctx, s, s.orphaned.Load())
 		switch {
 		case errors.Is(err, context.Canceled):
 			return
 		case err != nil:
 			logger.Error("sweeping the store failed; it is tried again", zap.Error(err))
 		default:
-			orphans = false
+			s.orphaned.Store(false)
 		}
 		if swept.Lapsed > 0 {
 			logger.Warn("attempts became ambiguous: nobody settled them", zap.Int("records", swept.Lapsed))

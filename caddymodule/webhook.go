@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -42,8 +43,9 @@ type webhook struct {
 	stream bool             // mode pass: nothing below but auth counts
 	auth   *signature.Token // nil: anybody may send
 
+	pattern     string
 	operation   *operation
-	key         *keyextract.Rule
+	key         *keyextract.Rule // nil: nothing has a key, all passes
 	formerKey   *keyextract.Rule // key_changed from
 	pings       bool             // deliveries without any key pass
 	fingerprint *keyextract.Fingerprint
@@ -65,7 +67,7 @@ func (w *Webhook) compile(gate Options) (*webhook, error) {
 		return nil, err
 	}
 	o := w.inherit(gate)
-	hook := &webhook{stream: o.Mode == "pass", operation: &operation{name: w.operation(o.Methods), explicit: w.Operation != ""}}
+	hook := &webhook{stream: o.Mode == "pass", pattern: w.Pattern, logKey: o.LogKey, operation: &operation{name: w.operation(o.Methods), explicit: w.Operation != ""}}
 	if o.Auth == nil && !hook.stream {
 		return nil, errors.New("no authentication: say how senders prove who they are, or `auth none`")
 	}
@@ -76,7 +78,7 @@ func (w *Webhook) compile(gate Options) (*webhook, error) {
 		}
 	}
 	if hook.stream {
-		return hook, nil
+		return hook, w.onlyPasses()
 	}
 	if err := checkOperations(append([]string{hook.operation.name}, w.OperationWas...)); err != nil {
 		return nil, err
@@ -90,13 +92,27 @@ func (w *Webhook) compile(gate Options) (*webhook, error) {
 		hook.wait = time.Duration(*o.InFlightWait)
 	}
 	hook.maxInFlight, hook.maxBody, hook.maxAttempts = w.MaxInFlight, o.MaxBody, o.MaxAttempts
-	hook.timeout, hook.retention, hook.logKey = time.Duration(o.Timeout), time.Duration(o.Retention), o.LogKey
+	hook.timeout, hook.retention = time.Duration(o.Timeout), time.Duration(o.Retention)
 	return hook, nil
+}
+
+// onlyPasses refuses what a webhook in mode pass says of its own and nobody heeds.
+func (w *Webhook) onlyPasses() error {
+	own := w.Options
+	own.Mode, own.Methods, own.Auth, own.LogKey = "", nil, nil, ""
+	if !reflect.DeepEqual(own, Options{}) || len(w.OperationWas) > 0 {
+		return errors.New("mode pass claims nothing: only operation, methods, auth and log_key go with it")
+	}
+	return nil
 }
 
 // identify prepares what tells events apart. wildcards is how many segments of the
 // path come first in every key.
 func (hook *webhook) identify(o Options, wildcards int) (err error) {
+	hook.pings = o.MissingKey == "pass"
+	if len(o.Key) == 0 && hook.pings {
+		return nil
+	}
 	if len(o.Key) == 0 {
 		return errors.New("no event key: say with `key` where it stands in a delivery")
 	}
@@ -104,19 +120,19 @@ func (hook *webhook) identify(o Options, wildcards int) (err error) {
 		return fmt.Errorf("key: %w", err)
 	}
 	segments := strings.Repeat("*, ", wildcards)
-	hook.operation.rule = segments + hook.key.String()
+	rule := keyRule{rule: segments + hook.key.String()}
 	if o.KeyChanged != nil {
-		hook.operation.fresh = o.KeyChanged.Fresh
+		rule.fresh = o.KeyChanged.Fresh
 		if len(o.KeyChanged.From) > 0 {
 			if hook.formerKey, err = keyextract.CompileForPath(wildcards, o.KeyChanged.From); err != nil {
 				return fmt.Errorf("key_changed from: %w", err)
 			}
-			hook.operation.former = segments + hook.formerKey.String()
+			rule.former = segments + hook.formerKey.String()
 		}
 	}
-	hook.pings = o.MissingKey == "pass"
+	hook.operation.keys = []keyRule{rule}
 	hook.differing, hook.reusedBody = o.Fingerprint.Mode, o.ReusedBody
-	if hook.differing != off || hook.reusedBody != off {
+	if hook.differing != off {
 		if hook.fingerprint, err = keyextract.CompileFingerprint(o.Fingerprint.Members); err != nil {
 			return fmt.Errorf("fingerprint: %w", err)
 		}
@@ -164,7 +180,7 @@ func (h *Handler) compileAll() error {
 	for i := range h.Webhooks {
 		w := &h.Webhooks[i]
 		hook, err := w.compile(h.Options)
-		if err == nil && !hook.stream {
+		if err == nil && hook.key != nil {
 			hook.operation.webhook = h.whole(w)
 			hook.operation, err = h.app.own(hook.operation)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"net/http"
 	"strings"
 )
 
@@ -21,6 +22,8 @@ type FingerprintInput struct {
 	// Method, Path and RawQuery are the request's, the path in canonical form.
 	// Method and Path are left empty where several webhooks write one operation.
 	Method, Path, RawQuery string
+	// Header is the request's; only a multipart body's type is read from it.
+	Header http.Header
 	// Body is the whole body, decoded by Decode; as it was sent, if it could
 	// not be decoded.
 	Body []byte
@@ -56,6 +59,7 @@ const (
 	bodyRaw       = 0 // the bytes
 	bodyCanonical = 1 // the canonical form
 	bodyMembers   = 2 // each member
+	bodyMultipart = 3 // each part
 	memberAbsent  = 0
 	memberPresent = 1 // its canonical form and memberEnd, which no form holds
 	memberEnd     = 0
@@ -63,12 +67,17 @@ const (
 
 // Sum is SHA-256 over the method, the path, the query and the body: JSON in
 // canonical form, or the members named, where one that is absent differs from
-// one that is null; and what is no JSON, or has no canonical form, as it stands.
-// No two inputs run together: what comes first is preceded by its length, and
-// the body's three ways by different bytes.
+// one that is null; the parts of a multipart body, whose boundary is another with
+// every try; and what is neither, or has no canonical form, as it stands. No two
+// inputs run together: what comes first is preceded by its length, and the body's
+// ways by different bytes.
 func (f *Fingerprint) Sum(in FingerprintInput) (sum [sha256.Size]byte) {
 	h := sha256.New()
-	if f.write(h, in, f.writeJSON) != nil {
+	body := f.writeJSON
+	if multipartType(in.Header) {
+		body = func(h hash.Hash, body []byte) error { return writeMultipart(h, in.Header, body) }
+	}
+	if f.write(h, in, body) != nil {
 		h.Reset() // a part may have been written
 		_ = f.write(h, in, writeRaw)
 	}

@@ -69,6 +69,9 @@ func NewToken(header, query string, secrets []string) (*Token, error) {
 	return t, nil
 }
 
+// Query is the parameter that carries the token; empty where a header does.
+func (t *Token) Query() string { return t.query }
+
 // Verify reports why r is not authentic: ErrMissing, ErrMismatch, ErrRepeated or
 // ErrQuery. It does not read the body. How long it takes does not depend on how
 // much of a secret was guessed, nor on which secret matches.

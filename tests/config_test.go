@@ -14,19 +14,20 @@ import (
 // webhook "orders". Its fields are further lines where the name says; an empty
 // config is the plain case.
 type config struct {
-	caddy    string // Caddy's global block
-	app      string // the global n8n_gate block
-	noApp    bool   // leave the global n8n_gate block out
-	store    string // another store file than the gate's own
-	gate     string // the gate's block
-	forward  string // a block behind the forward's address
-	key      string // instead of "key json id"
-	auth     string // instead of "auth none"
-	webhook  string // the block of webhook orders
-	webhooks string // further webhook blocks
-	site     string // the site's block
-	sites    string // further sites
-	tls      bool   // https://localhost, a certificate of Caddy's own authority
+	caddy     string // Caddy's global block
+	app       string // the global n8n_gate block
+	noApp     bool   // leave the global n8n_gate block out
+	store     string // another store file than the gate's own
+	gate      string // the gate's block
+	forward   string // a block behind the forward's address
+	operation string // instead of "create_order"
+	key       string // instead of "key json id"
+	auth      string // instead of "auth none"
+	webhook   string // the block of webhook orders
+	webhooks  string // further webhook blocks
+	site      string // the site's block
+	sites     string // further sites
+	tls       bool   // https://localhost, a certificate of Caddy's own authority
 }
 
 // caddyfile writes the configuration out for g.
@@ -61,7 +62,7 @@ func (c config) caddyfile(g *gate) string {
 		prefix /webhook
 		%[7]s
 		webhook orders {
-			operation create_order
+			operation %[15]s
 			%[8]s
 			%[9]s
 			%[10]s
@@ -73,7 +74,7 @@ func (c config) caddyfile(g *gate) string {
 }
 %[14]s
 `, g.admin, c.caddy, app, address, security, forward, c.gate, or(c.auth, "auth none"), or(c.key, "key json id"),
-		c.webhook, c.webhooks, c.site, g.upstream, c.sites)
+		c.webhook, c.webhooks, c.site, g.upstream, c.sites, or(c.operation, "create_order"))
 }
 
 func or(s, otherwise string) string {

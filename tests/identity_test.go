@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"bufio"
 	"fmt"
 	"net/http"
 	"strings"
@@ -138,4 +139,96 @@ func TestWildcards(t *testing.T) {
 	wantActions(t, n, "bonn:1:a", 1)
 	wantActions(t, n, "bonn:2:a", 1)
 	wantActions(t, n, "a", 1)
+}
+
+// A target that has no path for Go has one for Node: it goes to nobody.
+func TestOpaqueTargetsAreRefused(t *testing.T) {
+	t.Parallel()
+	n := fake.Start(t)
+	g := startGate(t, n, config{})
+	for _, target := range []string{"x:a://h/webhook/orders", "x:webhook/orders", "mailto:a@b"} {
+		a := g.target(http.MethodPost, target, event("evt_1"))
+		if a.status != http.StatusNotFound && a.status != http.StatusBadRequest {
+			t.Errorf("%s: %v", target, a)
+		}
+	}
+	if n.AllActions() != 0 {
+		t.Errorf("%d actions", n.AllActions())
+	}
+}
+
+// While one configuration's handler still reads an upload, the next one renames what
+// names the event: the two claims cannot both be right.
+func TestReloadThatRenamesWhileADeliveryArrives(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]config{
+		"another operation": {webhook: "operation_was create_order", operation: "pay"},
+		"another key":       {key: "key json amount", webhook: "key_changed from {\nkey json id\n}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := fake.Start(t)
+			g := startGate(t, n, config{})
+			want(t, g.deliver("evt_0"), http.StatusOK, "new") // the operation has events
+			body := event("evt_1")
+			conn := g.dial()
+			if _, err := fmt.Fprintf(conn, "POST /webhook/orders HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				g.port, len(body), body[:5]); err != nil {
+				t.Fatal(err)
+			}
+			want(t, g.deliver("evt_2"), http.StatusOK, "new") // the first has arrived by now
+			if message, ok := g.load(next); !ok {
+				t.Fatal(message)
+			}
+			want(t, g.insist("evt_1"), http.StatusOK, "new") // Caddy closes idle connections as it reloads
+			if _, err := fmt.Fprint(conn, body[5:]); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantTransient(t, read(res), "store_unavailable")
+			if n.AllActions() != 3 {
+				t.Errorf("%d actions for three events", n.AllActions())
+			}
+		})
+	}
+}
+
+// In mode pass too, what goes wrong is nobody's to read in the log.
+func TestPassedSecretsAreNotLogged(t *testing.T) {
+	t.Parallel()
+	n := fake.Start(t)
+	g := startGate(t, n, config{webhooks: "webhook chat {\nmode pass\n}"})
+	n.Next(fake.CutBody)
+	_ = g.post("/webhook/chat", event("evt_1"), "X-Token: s3cret-chat")
+	want(t, g.post("/webhook/chat", event("evt_1"), "X-Token: s3cret-chat"), http.StatusOK, "passed")
+	if log := g.log.tail(1000); strings.Contains(log, "s3cret-chat") {
+		t.Errorf("the log holds the sender's token:\n%s", log)
+	}
+}
+
+// The sender cannot take headers out of what n8n gets.
+func TestConnectionHeaderTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	n := fake.Start(t)
+	g := startGate(t, n, config{})
+	body := event("evt_1")
+	want(t, g.raw(fmt.Sprintf("POST /webhook/orders HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close, Content-Type\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		g.port, len(body), body)), http.StatusOK, "new")
+	for _, r := range n.Requests() {
+		if r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("n8n got %v", r.Header)
+		}
+	}
+}
+
+// The proxy's own health checks run beside everything else.
+func TestHealthChecks(t *testing.T) {
+	t.Parallel()
+	n := fake.Start(t)
+	g := startGate(t, n, config{forward: "health_uri /healthz\nhealth_interval 100ms\nhealth_status 2xx"})
+	want(t, g.insist("evt_1"), http.StatusOK, "new")
+	wantActions(t, n, "evt_1", 1)
 }
