@@ -7,8 +7,9 @@
 #   tests/run.sh --no-smoke         leave the build with xcaddy out
 #   tests/run.sh --fuzz 30s         also run each fuzz target for so long
 #
-# Needs Go and, for the race detector, a C compiler; curl for the smoke test. The
-# scripts are checked too where shellcheck is there. .ci/run installs all of it.
+# Needs Go and, for the race detector, a C compiler; curl for the smoke test; Node
+# for what is compared with JSON.parse, which is skipped without it. The scripts are
+# checked too where shellcheck is there. .ci/run installs all of it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=versions.env
@@ -66,7 +67,7 @@ if [ -n "$fuzz" ]; then
 	# time for finding more of them.
 	while read -r package target; do
 		stage "fuzz $package $target"
-		go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz" -fuzzminimizetime 10x "$package"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz" -fuzzminimizetime 5x "$package"
 	done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' ./... | while read -r package dir; do
 		sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$dir"/*_test.go | sed "s|^|$package |"
 	done)
