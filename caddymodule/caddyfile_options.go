@@ -1,6 +1,9 @@
 package caddymodule
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
@@ -18,6 +21,10 @@ import (
 //	missing_key reject|pass
 //	fingerprint hold|flag|off [JSON_PATH…]
 //	reused_body hold|flag|off
+//	n8n_sandbox required|assumed|absent
+//	on_response STATUS[,STATUS] [header NAME VALUE] [json PATH VALUE] completed|failed_retryable|ambiguous
+//	complete_when json PATH VALUE | header NAME VALUE
+//	repeat_safe DUR
 //	in_flight wait DUR | reject
 //	timeout DUR
 //	max_body SIZE
@@ -43,6 +50,14 @@ func parseOption(d *caddyfile.Dispenser, word string, o *Options) error {
 		return parseFingerprint(d, o)
 	case "reused_body":
 		return parseString(d, &o.ReusedBody)
+	case "n8n_sandbox":
+		return parseString(d, &o.Sandbox)
+	case "on_response":
+		return parseOnResponse(d, o)
+	case "complete_when":
+		return parseCompleteWhen(d, o)
+	case "repeat_safe":
+		return parseDuration(d, &o.RepeatSafe)
 	case "in_flight":
 		return parseInFlight(d, o)
 	case "timeout":
@@ -176,6 +191,57 @@ func parseFingerprint(d *caddyfile.Dispenser, o *Options) error {
 		return d.WrapErr(err)
 	}
 	return nil
+}
+
+func parseOnResponse(d *caddyfile.Dispenser, o *Options) error {
+	args := d.RemainingArgs()
+	if len(args) < 2 {
+		return d.ArgErr()
+	}
+	rule := ResponseRule{Then: args[len(args)-1]}
+	for status := range strings.SplitSeq(args[0], ",") {
+		n, err := strconv.Atoi(status)
+		if err != nil {
+			return d.Errf("on_response %s: expected statuses, such as 409,422", args[0])
+		}
+		rule.Status = append(rule.Status, n)
+	}
+	for rest := args[1 : len(args)-1]; len(rest) > 0; rest = rest[3:] {
+		when, err := parseCondition(d, rest)
+		if err != nil {
+			return err
+		}
+		rule.When = append(rule.When, when)
+	}
+	if _, err := rule.compile(); err != nil {
+		return d.WrapErr(err)
+	}
+	o.OnResponse = append(o.OnResponse, rule)
+	return nil
+}
+
+func parseCompleteWhen(d *caddyfile.Dispenser, o *Options) error {
+	args := d.RemainingArgs()
+	if len(args) != 3 {
+		return d.ArgErr()
+	}
+	when, err := parseCondition(d, args)
+	if err != nil {
+		return err
+	}
+	o.CompleteWhen = &when
+	return nil
+}
+
+// parseCondition reads `header NAME VALUE` or `json PATH VALUE` from the start of args.
+func parseCondition(d *caddyfile.Dispenser, args []string) (Condition, error) {
+	if len(args) < 3 || args[0] != "header" && args[0] != "json" {
+		return Condition{}, d.Err("expected `header NAME VALUE` or `json PATH VALUE`")
+	}
+	if args[0] == "header" {
+		return Condition{Header: args[1], Value: args[2]}, nil
+	}
+	return Condition{Path: args[1], Value: args[2]}, nil
 }
 
 func parseInFlight(d *caddyfile.Dispenser, o *Options) error {

@@ -9,11 +9,11 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// nextWord returns the word that begins a line. A word may come once, save key:
-// its lines are the parts of one list.
+// nextWord returns the word that begins a line. A word may come once, save key and
+// on_response: their lines make one list.
 func nextWord(d *caddyfile.Dispenser, seen map[string]bool) (string, error) {
 	word := d.Val()
-	if seen[word] && word != "key" {
+	if seen[word] && word != "key" && word != "on_response" {
 		return "", d.Errf("%s: stands more than once", word)
 	}
 	seen[word] = true

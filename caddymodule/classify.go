@@ -1,31 +1,152 @@
 package caddymodule
 
 import (
+	"mime"
+	"net/http"
+	"slices"
+	"time"
+
 	"github.com/n8n-gate/n8n-gate/n8n"
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
 // verdict is what an exchange proves: where the record goes, and why.
 type verdict struct {
-	to     store.State
-	reason string
+	to       store.State
+	reason   string
+	reported bool   // the workflow itself says that it failed: it uses up max_attempts
+	answer   string // which of n8n's own answers it was, for the log
+	hint     string // which setting would have told more, for the log
 }
 
-// classify judges an exchange; the first match wins. Only what proves that the
-// action did not begin may be tried again; doubt stops for a person.
-func classify(ex *exchange) verdict {
+// judge classifies the exchanges of one webhook.
+type judge struct {
+	sandbox      string       // n8n_sandbox
+	proof        *proof       // of the upstream
+	rules        []answerRule // on_response
+	completeWhen *condition
+	repeatSafe   time.Duration
+}
+
+// classify judges the claim's exchange, and keeps for the log what it was.
+func (d *delivery) classify(c *claim, ex *exchange) verdict {
+	v := d.hook.judge.classify(ex, c.record.ClaimedAt.Sub(c.record.FirstSeenAt))
+	d.n8nAnswer, d.hint = v.answer, v.hint
+	return v
+}
+
+// classify judges an exchange of an event that was first seen age ago; the first
+// match wins (contract, section 5). Only what proves that the action did not begin
+// may be tried again; doubt stops for a person.
+func (j *judge) classify(ex *exchange, age time.Duration) verdict {
+	if v, incomplete := j.incomplete(ex, age); incomplete {
+		return v
+	}
+	own := ex.toN8N()
+	if n8n.ShowsSandbox(own) {
+		j.proof.shown.Store(true)
+	}
+	row, recognised := n8n.Recognise(own)
+	recognised = recognised && !ex.dropped
+	trusted := recognised && (j.sandbox == sandboxAssumed || j.sandbox == sandboxRequired && j.proof.shown.Load())
+	if trusted && row.Class == n8n.Refused {
+		return verdict{to: store.FailedRetryable, reason: store.ReasonRefused, answer: row.Name}
+	}
+	for _, rule := range j.rules {
+		if rule.matches(ex) {
+			return rule.verdict()
+		}
+	}
+	if trusted {
+		return byRow(row)
+	}
+	return j.byMark(ex, own, recognised)
+}
+
+// incomplete judges exchanges of which n8n's answer is not known.
+func (j *judge) incomplete(ex *exchange, age time.Duration) (v verdict, incomplete bool) {
 	switch {
 	case !ex.sent:
-		return verdict{store.FailedRetryable, store.ReasonNotSent}
-	case !ex.complete && ex.timedOut:
-		return verdict{store.Ambiguous, store.ReasonTimeout}
-	case !ex.complete:
-		return verdict{store.Ambiguous, store.ReasonInterrupted}
-	case !n8n.FromWorkflow(ex.header):
-		return verdict{store.Ambiguous, store.ReasonUnrecognised}
-	case !n8n.Settled(ex.status):
-		return verdict{store.Ambiguous, store.ReasonErrorAnswer}
-	default:
-		return verdict{store.Completed, store.ReasonResponse}
+		return verdict{to: store.FailedRetryable, reason: store.ReasonNotSent}, true
+	case ex.complete:
+		return verdict{}, false
 	}
+	v = verdict{to: store.Ambiguous, reason: store.ReasonInterrupted}
+	if ex.timedOut {
+		v.reason = store.ReasonTimeout
+	}
+	if age < j.repeatSafe { // the downstream still knows the idempotency key
+		v.to = store.FailedRetryable
+	}
+	return v, true
+}
+
+// byRow judges one of n8n's own answers, whose words are proof.
+func byRow(row n8n.Row) verdict {
+	v := verdict{to: store.Ambiguous, reason: store.ReasonErrorAnswer, answer: row.Name}
+	switch row.Class {
+	case n8n.Rejected:
+		v.to, v.reason = store.FailedRetryable, store.ReasonRejected
+	case n8n.Filtered, n8n.NoData:
+		v.to, v.reason = store.Completed, store.ReasonResponse
+	}
+	return v
+}
+
+// byMark judges by what the user knows of the workflow's answers, and by the sandbox
+// CSP with which n8n marks them.
+func (j *judge) byMark(ex *exchange, own n8n.Exchange, recognised bool) verdict {
+	completed := verdict{to: store.Completed, reason: store.ReasonResponse}
+	switch {
+	case n8n.FormNotFound(own): // n8n's own page, though it is marked
+		return verdict{to: store.Ambiguous, reason: store.ReasonUnrecognised, answer: "form_not_found"}
+	case j.completeWhen != nil && j.completeWhen.holds(ex):
+		return completed
+	case j.completeWhen != nil:
+		return verdict{to: store.Ambiguous, reason: store.ReasonCondition}
+	case n8n.FromWorkflow(ex.header) && n8n.Settled(ex.status):
+		return completed
+	case n8n.FromWorkflow(ex.header):
+		return verdict{to: store.Ambiguous, reason: store.ReasonErrorAnswer, hint: "on_response can say what this status means"}
+	case j.sandbox == sandboxAbsent && speaks(ex):
+		return completed
+	}
+	v := verdict{to: store.Ambiguous, reason: store.ReasonUnrecognised, hint: "on_response or complete_when can say what this answer means"}
+	switch {
+	case recognised && j.sandbox == sandboxRequired:
+		v.hint = "n8n_sandbox assumed would take it for n8n's own answer: right for n8n from 2.11 and 1.123.50 on, which mark every answer of a workflow"
+	case speaks(ex):
+		v.hint = "n8n_sandbox absent would take it for the workflow's answer: right for n8n 1.x, which marks none"
+	}
+	return v
+}
+
+// speaks reports whether an unmarked answer can be a workflow's success.
+func speaks(ex *exchange) bool {
+	kind, _, _ := mime.ParseMediaType(ex.header.Get("Content-Type"))
+	return ex.status >= 200 && ex.status < 300 && ex.status != http.StatusNoContent &&
+		(len(ex.body) > 0 || ex.dropped) && kind != "text/html"
+}
+
+// matches reports whether an on_response rule is about this answer.
+func (r *answerRule) matches(ex *exchange) bool {
+	if !slices.Contains(r.status, ex.status) {
+		return false
+	}
+	for _, c := range r.conditions {
+		if !c.holds(ex) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *answerRule) verdict() verdict {
+	switch r.then {
+	case store.Completed:
+		return verdict{to: store.Completed, reason: store.ReasonResponse}
+	case store.FailedRetryable:
+		return verdict{to: store.FailedRetryable, reason: store.ReasonReported, reported: true}
+	}
+	return verdict{to: store.Ambiguous, reason: store.ReasonErrorAnswer}
 }

@@ -52,6 +52,8 @@ type delivery struct {
 	other          string       // the key under which the content came before
 	record         store.Record // as it stood last
 	upstreamStatus int
+	n8nAnswer      string        // which of n8n's own answers it was
+	hint           string        // which setting would have told more
 	claimed        time.Duration // how long each stage took
 	forwarded      time.Duration
 	settled        time.Duration
@@ -110,6 +112,12 @@ func (d *delivery) evidence(a answer) {
 	}
 	if d.upstreamStatus != 0 {
 		fields = append(fields, zap.Int("upstream_status", d.upstreamStatus))
+	}
+	if d.n8nAnswer != "" {
+		fields = append(fields, zap.String("n8n_answer", d.n8nAnswer))
+	}
+	if d.hint != "" {
+		fields = append(fields, zap.String("hint", d.hint))
 	}
 	if d.suspicion != "" {
 		fields = append(fields, zap.String("suspicion", d.suspicion))

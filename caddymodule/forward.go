@@ -29,6 +29,16 @@ type exchange struct {
 	body     []byte
 	dropped  bool // the body was over the limit
 	err      error
+
+	method, prefix, path, rawQuery string // what n8n was asked
+}
+
+// toN8N is the exchange as n8n's table of answers sees it.
+func (ex *exchange) toN8N() n8n.Exchange {
+	return n8n.Exchange{
+		Method: ex.method, Prefix: ex.prefix, Path: ex.path, RawQuery: ex.rawQuery,
+		Status: ex.status, Header: ex.header, Body: ex.body,
+	}
 }
 
 // forward sends the delivery to n8n, at most once; without a claim it goes ungated.
@@ -55,6 +65,8 @@ func (d *delivery) forward(exit context.Context, c *claim, body []byte) *exchang
 		body:     response.body.Bytes(),
 		dropped:  response.dropped,
 		err:      err,
+
+		method: d.request.Method, prefix: d.gate.Prefix, path: d.path, rawQuery: d.request.URL.RawQuery,
 	}
 }
 

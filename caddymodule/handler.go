@@ -177,7 +177,7 @@ func (d *delivery) deliver() answer {
 		return fromRecord(d.await(claim))
 	}
 	exchange := d.forward(claim.ledger.exit, claim, body)
-	verdict := classify(exchange)
+	verdict := d.classify(claim, exchange)
 	record, err := d.settle(claim, verdict, exchange)
 	return fromAttempt(claim, verdict, exchange, record, err)
 }

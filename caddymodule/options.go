@@ -71,6 +71,26 @@ type Options struct {
 	// configuration that changes the key of known events is refused.
 	KeyChanged *KeyChanged `json:"key_changed,omitempty"`
 
+	// What n8n marks. n8n 2.x answers what a workflow says with a sandbox CSP; an
+	// answer without it is n8n's own, and some of those prove that nothing was begun.
+	// "required" (default): that proof counts once this upstream has shown a mark that
+	// only versions have which mark every answer. "assumed": it counts at once. "absent":
+	// for n8n 1.x, which marks none: any 2xx with a body, but HTML, is taken for the
+	// workflow's success.
+	Sandbox string `json:"n8n_sandbox,omitempty"`
+
+	// What certain answers of the workflow mean; the first rule that matches decides.
+	// A webhook's own list replaces the gate's.
+	OnResponse []ResponseRule `json:"on_response,omitempty"`
+
+	// What an answer must hold to count as completed; any other is ambiguous.
+	CompleteWhen *Condition `json:"complete_when,omitempty"`
+
+	// For how long after an event was first seen the system that the workflow acts on
+	// honours N8n-Gate-Idempotency-Key. Within it, what broke on the way is tried again
+	// instead of being ambiguous. Only where you have verified that; default: not at all.
+	RepeatSafe caddy.Duration `json:"repeat_safe,omitempty"`
+
 	// How long a duplicate waits for the attempt in flight before it is told to
 	// come again. 0 tells it at once. Default: 2s.
 	InFlightWait *caddy.Duration `json:"in_flight_wait,omitempty"`
@@ -121,6 +141,14 @@ func (o Options) inherit(gate Options) Options {
 	if o.KeyChanged == nil {
 		o.KeyChanged = gate.KeyChanged
 	}
+	if len(o.OnResponse) == 0 {
+		o.OnResponse = gate.OnResponse
+	}
+	if o.CompleteWhen == nil {
+		o.CompleteWhen = gate.CompleteWhen
+	}
+	o.Sandbox = first(o.Sandbox, gate.Sandbox, sandboxRequired)
+	o.RepeatSafe = first(o.RepeatSafe, gate.RepeatSafe)
 	o.Mode = first(o.Mode, gate.Mode, "enforce")
 	o.ReusedBody = first(o.ReusedBody, gate.ReusedBody, off)
 	o.MissingKey = first(o.MissingKey, gate.MissingKey, "reject")
@@ -160,6 +188,8 @@ func (o Options) validate() error {
 		return errors.New("in_flight wait must not be negative")
 	case o.Timeout != 0 && (time.Duration(o.Timeout) < shortest || time.Duration(o.Timeout) > longestTimeout):
 		return fmt.Errorf("timeout must be at least %s and at most %s", shortest, longestTimeout)
+	case o.RepeatSafe != 0 && time.Duration(o.RepeatSafe) < shortest:
+		return fmt.Errorf("repeat_safe must be at least %s", shortest)
 	case o.MaxBody < 0 || o.MaxBody > largestBody:
 		return fmt.Errorf("max_body must be positive and at most %d bytes: bodies are held in memory", largestBody)
 	case o.MaxAttempts < 0:
@@ -176,7 +206,8 @@ func (o Options) validate() error {
 			return err
 		}
 	}
-	return errors.Join(o.Fingerprint.validate(), o.KeyChanged.validate())
+	_, err := o.judge("")
+	return errors.Join(o.Fingerprint.validate(), o.KeyChanged.validate(), checkSandbox(o.Sandbox), err)
 }
 
 // What a suspicion leads to.

@@ -14,7 +14,7 @@ import (
 var (
 	unbuiltGlobal = words("max_memory", "notify")
 	unbuiltOption = words(
-		"provider", "handshake", "repeat_safe", "n8n_sandbox", "on_response", "complete_when", "confirm", "action_id", "execution_id", "respond",
+		"provider", "handshake", "confirm", "action_id", "execution_id", "respond",
 		"batch", "batch_forward", "batch_max", "max_response", "receipt_body", "receipt_header", "origin",
 		"store_down", "owner",
 	)

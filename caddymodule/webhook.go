@@ -51,6 +51,7 @@ type webhook struct {
 	fingerprint *keyextract.Fingerprint
 	differing   string // hold, flag or off: what another fingerprint leads to
 	reusedBody  string
+	judge       judge
 	inFlight    gauge
 	maxInFlight int
 	wait        time.Duration
@@ -62,7 +63,7 @@ type webhook struct {
 }
 
 // compile makes w ready, with what the gate says about all its webhooks.
-func (w *Webhook) compile(gate Options) (*webhook, error) {
+func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 	if err := w.validate(); err != nil {
 		return nil, err
 	}
@@ -84,6 +85,9 @@ func (w *Webhook) compile(gate Options) (*webhook, error) {
 		return nil, err
 	}
 	if err := hook.identify(o, strings.Count("/"+w.Pattern+"/", "/*/")); err != nil {
+		return nil, err
+	}
+	if hook.judge, err = o.judge(upstream); err != nil {
 		return nil, err
 	}
 	hook.operation.was = w.OperationWas
@@ -179,7 +183,7 @@ func (h *Handler) compileAll() error {
 	h.paths = paths
 	for i := range h.Webhooks {
 		w := &h.Webhooks[i]
-		hook, err := w.compile(h.Options)
+		hook, err := w.compile(h.Options, string(h.ForwardRaw))
 		if err == nil && hook.key != nil {
 			hook.operation.webhook = h.whole(w)
 			hook.operation, err = h.app.own(hook.operation)
