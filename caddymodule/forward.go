@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -110,6 +111,7 @@ func (d *delivery) outgoing(ctx context.Context, body []byte) *http.Request {
 	for _, name := range droppedHeaders {
 		r.Header.Del(name)
 	}
+	keepContent(r.Header)
 	if d.gate.keepAlive {
 		for _, name := range idempotencyHeaders {
 			r.Header.Del(name)
@@ -142,9 +144,26 @@ func (d *delivery) address(r *http.Request) {
 	dropOwnHeaders(r.Header)
 }
 
+// keepContent takes the names of Content-* out of Connection, whose names the proxy
+// takes out of the request: what the body is, both ends must read alike (RFC 9110,
+// section 7.6.1, forbids a sender to name them).
+func keepContent(h http.Header) {
+	var kept []string
+	for _, line := range h.Values("Connection") {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.TrimSpace(name); len(name) < 8 || !strings.EqualFold(name[:8], "Content-") {
+				kept = append(kept, name)
+			}
+		}
+	}
+	h.Del("Connection")
+	if len(kept) > 0 {
+		h.Set("Connection", strings.Join(kept, ", "))
+	}
+}
+
 // droppedHeaders never reach n8n. With Origin, n8n's router answers an unknown
 // webhook with an HTML 500 that proves nothing; Accept-Encoding would bind the
 // receipt to one sender's; Expect would be passed on by reverse_proxy; Incremental
-// makes it answer 501 by itself; the body is sent whole, so it has no trailers; and
-// what Connection names would be taken out of the request.
-var droppedHeaders = []string{"Origin", "Accept-Encoding", "Expect", "Incremental", "Trailer", "Te", "Connection"}
+// makes it answer 501 by itself; the body is sent whole, so it has no trailers.
+var droppedHeaders = []string{"Origin", "Accept-Encoding", "Expect", "Incremental", "Trailer", "Te"}
