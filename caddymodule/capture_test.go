@@ -36,7 +36,7 @@ func TestCaptureThrowsAwayWhatIsOverItsBound(t *testing.T) {
 }
 
 func TestReceiptKeepsWhatReplaysNeed(t *testing.T) {
-	completed := verdict{store.Completed, store.ReasonResponse}
+	completed := verdict{to: store.Completed, reason: store.ReasonResponse}
 	ex := &exchange{status: 200, body: []byte("x"), header: http.Header{
 		"Content-Type": {"text/html"}, "Location": {"/x"}, "Content-Security-Policy": {"sandbox allow-downloads x"},
 		"Set-Cookie": {"a=b"}, "Date": {"now"}, "X-Other": {"1"},
@@ -57,7 +57,7 @@ func TestReceiptKeepsWhatReplaysNeed(t *testing.T) {
 	if r := ex.receipt(completed); r.Body != nil || !r.BodyDropped {
 		t.Fatal("a body over the limit is kept")
 	}
-	if r := ex.receipt(verdict{store.Ambiguous, store.ReasonTimeout}); r != nil {
+	if r := ex.receipt(verdict{to: store.Ambiguous, reason: store.ReasonTimeout}); r != nil {
 		t.Fatal("what is not completed has a receipt")
 	}
 }

@@ -23,8 +23,8 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 
 	// Words of later versions are never ignored.
 	for _, line := range []string{
-		"mode observe", "provider stripe {\nsecret {env.X}\n}", "handshake answer", "repeat_safe 24h", "n8n_sandbox absent",
-		"on_response 409 completed", "complete_when json ok true", "confirm receipt 10m", "confirm response", "action_id json id",
+		"mode observe", "provider stripe {\nsecret {env.X}\n}", "handshake answer",
+		"confirm receipt 10m", "confirm response", "action_id json id",
 		"execution_id header X-Id", "respond replayed 200", "batch items", "batch_forward new", "batch_max 10", "max_response 1MiB",
 		"receipt_body 1KiB", "receipt_header X-Id", "origin keep", "store_down pass", "owner shop-team",
 	} {
