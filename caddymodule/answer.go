@@ -20,7 +20,9 @@ type answer struct {
 	header   http.Header
 	body     []byte
 	detail   string // of a refusal
-	err      error  // for the log alone
+
+	notCarriedOut bool  // the attempt ended failed_retryable
+	err           error // for the log alone
 }
 
 // refused is the error of a stage that ends a delivery. Its text is for the sender;
@@ -115,7 +117,9 @@ func fromAttempt(c *claim, v verdict, ex *exchange, r store.Record, settleErr er
 	case r.State == store.Completed:
 		return asItCame(what, ex)
 	case r.State == store.FailedRetryable:
-		return refusal(transient(what, "the event was not carried out").because(ex.err))
+		a := refusal(transient(what, "the event was not carried out").because(ex.err))
+		a.notCarriedOut = true
+		return a
 	default:
 		return refusal(refuse(what, unknown, "it is not known whether the event was carried out; a person decides").because(ex.err))
 	}

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,11 +32,16 @@ type ResponseRule struct {
 	Then string `json:"then"`
 }
 
-// Condition looks at n8n's answer: at a header, or at a member of its JSON body.
-type Condition struct {
+// Place is a part of n8n's answer: a header, or a member of its JSON body.
+type Place struct {
 	Header string `json:"header,omitempty"`
 	Path   string `json:"path,omitempty"` // of a JSON member, as in key json
-	Value  string `json:"value"`          // its text: true, 12 and "12" are written true, 12, 12
+}
+
+// Condition compares a part of n8n's answer.
+type Condition struct {
+	Place
+	Value string `json:"value"` // its text: true, 12 and "12" are written true, 12, 12
 }
 
 // answerRule and condition are their compiled forms.
@@ -46,32 +52,44 @@ type answerRule struct {
 }
 
 type condition struct {
-	header string
-	member *keyextract.Member
-	value  string
+	place
+	value string
 }
 
-func (c *Condition) compile() (*condition, error) {
-	if (c.Header == "") == (c.Path == "") {
-		return nil, errors.New("a condition is about either a header or a JSON member")
+type place struct {
+	header string
+	member *keyextract.Member
+}
+
+func (p *Place) compile() (compiled place, err error) {
+	if (p.Header == "") == (p.Path == "") {
+		return compiled, errors.New("a part of the answer is either a header or a JSON member")
 	}
-	compiled := &condition{header: c.Header, value: c.Value}
-	if c.Path != "" {
-		member, err := keyextract.CompileMember(c.Path)
-		if err != nil {
-			return nil, fmt.Errorf("json %s: %w", c.Path, err)
+	compiled.header = p.Header
+	if p.Path != "" {
+		if compiled.member, err = keyextract.CompileMember(p.Path); err != nil {
+			return compiled, fmt.Errorf("json %s: %w", p.Path, err)
 		}
-		compiled.member = member
 	}
 	return compiled, nil
 }
 
-func (c *condition) holds(ex *exchange) bool {
-	if c.member == nil {
-		values := ex.header.Values(c.header)
-		return len(values) == 1 && values[0] == c.value
+// text is what stands there, if it stands there once.
+func (p *place) text(ex *exchange) (string, bool) {
+	if p.member != nil {
+		return p.member.Text(ex.body)
 	}
-	text, ok := c.member.Text(ex.body)
+	values := ex.header.Values(p.header)
+	return strings.Join(values, ""), len(values) == 1
+}
+
+func (c *Condition) compile() (*condition, error) {
+	p, err := c.Place.compile()
+	return &condition{p, c.Value}, err
+}
+
+func (c *condition) holds(ex *exchange) bool {
+	text, ok := c.text(ex)
 	return ok && text == c.value
 }
 

@@ -44,6 +44,11 @@ type App struct {
 	// left then is broken off and ambiguous. Default: 30s.
 	DrainTimeout caddy.Duration `json:"drain_timeout,omitempty"`
 
+	// What all request bodies and responses that are held at once may take, in bytes.
+	// Above it deliveries are told to come again. Small bodies (4 KiB) and responses
+	// (64 KiB) are not counted. Default: 512 MiB.
+	MaxMemory int64 `json:"max_memory,omitempty"`
+
 	// Operations whose records are left to expire though no webhook names them any more.
 	Forget []string `json:"forget,omitempty"`
 
@@ -90,6 +95,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.DrainTimeout == 0 {
 		a.DrainTimeout = caddy.Duration(defaultDrainTimeout)
 	}
+	a.MaxMemory = first(a.MaxMemory, defaultMaxMemory)
 	if a.StoreRaw == nil {
 		a.StoreRaw = json.RawMessage(`{"engine":"bolt"}`)
 	}
@@ -137,11 +143,15 @@ func (a *App) Validate() error {
 	if time.Duration(a.SweepInterval) < shortest || time.Duration(a.DrainTimeout) < shortest {
 		return fmt.Errorf("sweep_interval and drain_timeout must be at least %s", shortest)
 	}
+	if a.MaxMemory < 0 {
+		return errors.New("max_memory must be positive")
+	}
 	return checkStore(a.store.Identity())
 }
 
 // Start opens the store and starts its sweeper.
 func (a *App) Start() error {
+	memory.setLimit(a.MaxMemory)
 	held, err := a.lease()
 	if err != nil {
 		return err

@@ -25,6 +25,13 @@ import (
 //	on_response STATUS[,STATUS] [header NAME VALUE] [json PATH VALUE] completed|failed_retryable|ambiguous
 //	complete_when json PATH VALUE | header NAME VALUE
 //	repeat_safe DUR
+//	action_id json PATH | header NAME
+//	respond DECISION STATUS [BODY] [CONTENT_TYPE]
+//	receipt_body SIZE
+//	receipt_header NAME…
+//	max_response SIZE
+//	origin keep
+//	store_down reject|pass
 //	in_flight wait DUR | reject
 //	timeout DUR
 //	max_body SIZE
@@ -58,6 +65,23 @@ func parseOption(d *caddyfile.Dispenser, word string, o *Options) error {
 		return parseCompleteWhen(d, o)
 	case "repeat_safe":
 		return parseDuration(d, &o.RepeatSafe)
+	case "action_id":
+		return parseActionID(d, o)
+	case "respond":
+		return parseRespond(d, o)
+	case "receipt_body":
+		return parseSize(d, &o.ReceiptBody)
+	case "receipt_header":
+		var names []string
+		err := parseNames(d, &names)
+		o.ReceiptHeader = append(o.ReceiptHeader, names...)
+		return err
+	case "max_response":
+		return parseSize(d, &o.MaxResponse)
+	case "origin":
+		return parseString(d, &o.Origin)
+	case "store_down":
+		return parseString(d, &o.StoreDown)
 	case "in_flight":
 		return parseInFlight(d, o)
 	case "timeout":
@@ -220,6 +244,47 @@ func parseOnResponse(d *caddyfile.Dispenser, o *Options) error {
 	return nil
 }
 
+func parseActionID(d *caddyfile.Dispenser, o *Options) error {
+	args := d.RemainingArgs()
+	if len(args) != 2 || args[0] != "header" && args[0] != "json" {
+		return d.Err("action_id: expected `action_id json PATH` or `action_id header NAME`")
+	}
+	o.ActionID = &Place{Path: args[1]}
+	if args[0] == "header" {
+		o.ActionID = &Place{Header: args[1]}
+	}
+	return nil
+}
+
+func parseRespond(d *caddyfile.Dispenser, o *Options) error {
+	args := d.RemainingArgs()
+	if len(args) < 2 || len(args) > 4 {
+		return d.ArgErr()
+	}
+	status, err := strconv.Atoi(args[1])
+	if err != nil {
+		return d.Errf("respond %s %s: no HTTP status", args[0], args[1])
+	}
+	response := Response{Status: status}
+	if len(args) > 2 {
+		response.Body = args[2]
+	}
+	if len(args) > 3 {
+		response.ContentType = args[3]
+	}
+	if _, twice := o.Respond[args[0]]; twice {
+		return d.Errf("respond %s: stands more than once", args[0])
+	}
+	if err := response.validate(args[0]); err != nil {
+		return d.WrapErr(err)
+	}
+	if o.Respond == nil {
+		o.Respond = make(map[string]Response)
+	}
+	o.Respond[args[0]] = response
+	return nil
+}
+
 func parseCompleteWhen(d *caddyfile.Dispenser, o *Options) error {
 	args := d.RemainingArgs()
 	if len(args) != 3 {
@@ -239,9 +304,9 @@ func parseCondition(d *caddyfile.Dispenser, args []string) (Condition, error) {
 		return Condition{}, d.Err("expected `header NAME VALUE` or `json PATH VALUE`")
 	}
 	if args[0] == "header" {
-		return Condition{Header: args[1], Value: args[2]}, nil
+		return Condition{Place{Header: args[1]}, args[2]}, nil
 	}
-	return Condition{Path: args[1], Value: args[2]}, nil
+	return Condition{Place{Path: args[1]}, args[2]}, nil
 }
 
 func parseInFlight(d *caddyfile.Dispenser, o *Options) error {

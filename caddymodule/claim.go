@@ -67,6 +67,12 @@ func (d *delivery) claim(e event) (*claim, error) {
 	return nil, unavailable(err)
 }
 
+// storeIsDown reports whether err is that nothing is known, and nothing was stored.
+func storeIsDown(err error) bool {
+	var r *refused
+	return errors.As(err, &r) && r.decision == decidedUnavailable && !errors.Is(r.err, store.ErrUnknown) && !errors.Is(r.err, errOutdated)
+}
+
 // decide reads what stands there and carries the claim rule out. Meanwhile no other
 // configuration can change what names an event: claims that are made by another rule
 // would not see each other.

@@ -44,6 +44,7 @@ type delivery struct {
 	path    string   // canonical, below the prefix
 	match   n8n.Match
 	request *http.Request
+	memory  share
 	started time.Time
 
 	// Evidence for the log, gathered on the way.
@@ -60,7 +61,7 @@ type delivery struct {
 }
 
 func newDelivery(h *Handler, path string, match n8n.Match, r *http.Request) *delivery {
-	d := &delivery{gate: h, path: path, match: match, request: r, started: time.Now()}
+	d := &delivery{gate: h, path: path, match: match, request: r, memory: share{budget: memory}, started: time.Now()}
 	if match.Found {
 		d.hook = h.webhooks[match.Index]
 	}

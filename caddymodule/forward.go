@@ -51,7 +51,7 @@ func (d *delivery) forward(exit context.Context, c *claim, body []byte) *exchang
 	defer cancel()
 	defer context.AfterFunc(exit, cancel)()
 	a := &attempt{header: c.header()}
-	response := newCapture(maxResponse)
+	response := newCapture(d.hook.maxResponse, &d.memory)
 	err := d.roundTrip(a.with(ownVars(ctx)), response, body)
 	d.upstreamStatus = response.status
 	if err == nil && a.broken != nil {
@@ -63,7 +63,7 @@ func (d *delivery) forward(exit context.Context, c *claim, body []byte) *exchang
 		timedOut: errors.Is(ctx.Err(), context.DeadlineExceeded),
 		status:   response.status,
 		header:   response.sent,
-		body:     response.body.Bytes(),
+		body:     response.body.data,
 		dropped:  response.dropped,
 		err:      err,
 
@@ -109,7 +109,9 @@ func (d *delivery) outgoing(ctx context.Context, body []byte) *http.Request {
 	r.TransferEncoding, r.Trailer, r.GetBody = nil, nil, nil
 	d.address(r)
 	for _, name := range droppedHeaders {
-		r.Header.Del(name)
+		if name != "Origin" || !d.hook.keepOrigin {
+			r.Header.Del(name)
+		}
 	}
 	keepContent(r.Header)
 	if d.gate.keepAlive {

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,7 +142,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if match.Found && d.hook.stream && d.authenticate() == nil {
 		return d.stream(w)
 	}
+	defer d.memory.release()
 	answer := d.deliver()
+	if d.hook != nil {
+		answer = answer.asSet(d.hook.respond)
+	} else {
+		answer = answer.asSet(h.Respond)
+	}
 	d.evidence(answer)
 	d.note(answer)
 	answer.write(w)
@@ -169,7 +176,11 @@ func (d *delivery) deliver() answer {
 		return refusal(err)
 	}
 	claim, err := d.claim(event)
-	if err != nil {
+	switch {
+	case storeIsDown(err) && d.hook.storeDown == "pass":
+		d.suspicion = "the store is down: forwarded ungated, as store_down pass wants it"
+		return d.ungated(context.Background(), body)
+	case err != nil:
 		return refusal(err)
 	}
 	defer claim.release()

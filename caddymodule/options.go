@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"time"
 
@@ -24,13 +25,13 @@ const (
 	longestTimeout   = 24 * time.Hour
 	longestRetention = 10 * 365 * 24 * time.Hour
 	largestBody      = 1 << 30
+	largestReceipt   = 16 << 20
 
 	// What an attempt may take beyond its timeout, for the receipt to be stored.
 	settleGrace = 30 * time.Second
 
-	// Until they can be configured:
-	maxResponse = 16 << 20 // a longer response is read to its end and thrown away
-	maxReceipt  = 64 << 10 // a longer body is not kept for replays
+	defaultMaxResponse = 16 << 20
+	maxReceiptDefault  = 64 << 10
 )
 
 // Options are what a webhook block sets; at the gate they are the defaults for
@@ -91,6 +92,36 @@ type Options struct {
 	// instead of being ambiguous. Only where you have verified that; default: not at all.
 	RepeatSafe caddy.Duration `json:"repeat_safe,omitempty"`
 
+	// What is sent instead of the gate's own answer, by decision: a word of the
+	// contract's table of answers but new, retry and passed, or not_carried_out for an
+	// attempt that did not act. A 2xx is refused where it would lie to the sender. The
+	// webhook's answers add to the gate's.
+	Respond map[string]Response `json:"respond,omitempty"`
+
+	// Where n8n's answer has the downstream system's id of what was done, so that a
+	// person can look it up there.
+	ActionID *Place `json:"action_id,omitempty"`
+
+	// The longest body in bytes that is kept for replays. Of a longer one only status
+	// and headers are kept, and replays say "N8n-Gate-Body: dropped". Default: 64 KiB.
+	ReceiptBody int64 `json:"receipt_body,omitempty"`
+
+	// Further headers that are kept for replays, beside Content-Type, Content-Encoding,
+	// Location and Content-Security-Policy. A webhook's list replaces the gate's.
+	ReceiptHeader []string `json:"receipt_header,omitempty"`
+
+	// The longest response in bytes that is held. The rest of a longer one is read and
+	// thrown away, and it is answered without a body. Default: 16 MiB.
+	MaxResponse int64 `json:"max_response,omitempty"`
+
+	// "keep": the sender's Origin reaches n8n. Default: it does not, since n8n then
+	// answers an unknown webhook with a page that proves nothing.
+	Origin string `json:"origin,omitempty"`
+
+	// What happens while the store cannot be used: "reject" (503, the default), or
+	// "pass": deliveries are forwarded ungated, and may act twice.
+	StoreDown string `json:"store_down,omitempty"`
+
 	// How long a duplicate waits for the attempt in flight before it is told to
 	// come again. 0 tells it at once. Default: 2s.
 	InFlightWait *caddy.Duration `json:"in_flight_wait,omitempty"`
@@ -141,6 +172,22 @@ func (o Options) inherit(gate Options) Options {
 	if o.KeyChanged == nil {
 		o.KeyChanged = gate.KeyChanged
 	}
+	respond := maps.Clone(gate.Respond)
+	if respond == nil {
+		respond = make(map[string]Response)
+	}
+	maps.Copy(respond, o.Respond)
+	o.Respond = respond
+	if o.ActionID == nil {
+		o.ActionID = gate.ActionID
+	}
+	if len(o.ReceiptHeader) == 0 {
+		o.ReceiptHeader = gate.ReceiptHeader
+	}
+	o.ReceiptBody = first(o.ReceiptBody, gate.ReceiptBody, maxReceiptDefault)
+	o.MaxResponse = first(o.MaxResponse, gate.MaxResponse, defaultMaxResponse)
+	o.Origin = first(o.Origin, gate.Origin)
+	o.StoreDown = first(o.StoreDown, gate.StoreDown, "reject")
 	if len(o.OnResponse) == 0 {
 		o.OnResponse = gate.OnResponse
 	}
@@ -190,6 +237,14 @@ func (o Options) validate() error {
 		return fmt.Errorf("timeout must be at least %s and at most %s", shortest, longestTimeout)
 	case o.RepeatSafe != 0 && time.Duration(o.RepeatSafe) < shortest:
 		return fmt.Errorf("repeat_safe must be at least %s", shortest)
+	case o.Origin != "" && o.Origin != "keep":
+		return fmt.Errorf("origin %q: must be keep", o.Origin)
+	case o.StoreDown != "" && o.StoreDown != "reject" && o.StoreDown != "pass":
+		return fmt.Errorf("store_down %q: must be reject or pass", o.StoreDown)
+	case o.ReceiptBody < 0 || o.ReceiptBody > largestReceipt:
+		return fmt.Errorf("receipt_body must be positive and at most %d bytes: receipts are kept in the store", largestReceipt)
+	case o.MaxResponse < 0 || o.MaxResponse > largestBody:
+		return fmt.Errorf("max_response must be positive and at most %d bytes: responses are held in memory", largestBody)
 	case o.MaxBody < 0 || o.MaxBody > largestBody:
 		return fmt.Errorf("max_body must be positive and at most %d bytes: bodies are held in memory", largestBody)
 	case o.MaxAttempts < 0:
@@ -207,6 +262,16 @@ func (o Options) validate() error {
 		}
 	}
 	_, err := o.judge("")
+	for word, response := range o.Respond {
+		err = errors.Join(err, response.validate(word))
+	}
+	for _, name := range o.ReceiptHeader {
+		err = errors.Join(err, checkReceiptHeader(name))
+	}
+	if o.ActionID != nil {
+		_, placeErr := o.ActionID.compile()
+		err = errors.Join(err, placeErr)
+	}
 	return errors.Join(o.Fingerprint.validate(), o.KeyChanged.validate(), checkSandbox(o.Sandbox), err)
 }
 

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -83,7 +84,12 @@ func (d *delivery) ping(body []byte) answer {
 	if !d.enterFlight(c) {
 		return refusal(transient(decidedOverloaded, "too many deliveries are in flight").because(errOverloaded))
 	}
-	exchange := d.forward(ledger.exit, nil, body)
+	return d.ungated(ledger.exit, body)
+}
+
+// ungated forwards without a claim.
+func (d *delivery) ungated(exit context.Context, body []byte) answer {
+	exchange := d.forward(exit, nil, body)
 	switch {
 	case exchange.complete:
 		return asItCame(decidedPassed, exchange)

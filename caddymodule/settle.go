@@ -36,7 +36,8 @@ func (d *delivery) settle(c *claim, v verdict, ex *exchange) (store.Record, erro
 
 func (d *delivery) trySettle(c *claim, v verdict, ex *exchange) (store.Record, error) {
 	settlement := store.Settlement{
-		Token: c.hash, To: v.to, Evidence: store.ByResponse, Reason: v.reason, Reported: v.reported, Receipt: ex.receipt(v),
+		Token: c.hash, To: v.to, Evidence: store.ByResponse, Reason: v.reason, Reported: v.reported,
+		Receipt: d.hook.receipt(ex, v), ActionID: d.hook.action(ex, v),
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleGrace)
 	defer cancel()

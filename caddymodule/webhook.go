@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/n8n"
 	"github.com/n8n-gate/n8n-gate/signature"
+	"github.com/n8n-gate/n8n-gate/store"
 )
 
 // Webhook is one production webhook of n8n that the gate protects.
@@ -43,23 +45,30 @@ type webhook struct {
 	stream bool             // mode pass: nothing below but auth counts
 	auth   *signature.Token // nil: anybody may send
 
-	pattern     string
-	operation   *operation
-	key         *keyextract.Rule // nil: nothing has a key, all passes
-	formerKey   *keyextract.Rule // key_changed from
-	pings       bool             // deliveries without any key pass
-	fingerprint *keyextract.Fingerprint
-	differing   string // hold, flag or off: what another fingerprint leads to
-	reusedBody  string
-	judge       judge
-	inFlight    gauge
-	maxInFlight int
-	wait        time.Duration
-	timeout     time.Duration
-	retention   time.Duration
-	maxBody     int64
-	maxAttempts int
-	logKey      string
+	pattern       string
+	operation     *operation
+	key           *keyextract.Rule // nil: nothing has a key, all passes
+	formerKey     *keyextract.Rule // key_changed from
+	pings         bool             // deliveries without any key pass
+	fingerprint   *keyextract.Fingerprint
+	differing     string // hold, flag or off: what another fingerprint leads to
+	reusedBody    string
+	judge         judge
+	respond       map[string]Response
+	actionID      *place
+	receiptBody   int64
+	receiptHeader []string
+	maxResponse   int64
+	keepOrigin    bool
+	storeDown     string
+	inFlight      gauge
+	maxInFlight   int
+	wait          time.Duration
+	timeout       time.Duration
+	retention     time.Duration
+	maxBody       int64
+	maxAttempts   int
+	logKey        string
 }
 
 // compile makes w ready, with what the gate says about all its webhooks.
@@ -90,6 +99,15 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 	if hook.judge, err = o.judge(upstream); err != nil {
 		return nil, err
 	}
+	if o.ActionID != nil {
+		p, err := o.ActionID.compile()
+		if err != nil {
+			return nil, fmt.Errorf("action_id: %w", err)
+		}
+		hook.actionID = &p
+	}
+	hook.respond, hook.keepOrigin, hook.storeDown = o.Respond, o.Origin == "keep", o.StoreDown
+	hook.receiptBody, hook.receiptHeader, hook.maxResponse = o.ReceiptBody, o.ReceiptHeader, o.MaxResponse
 	hook.operation.was = w.OperationWas
 	hook.wait = defaultWait
 	if o.InFlightWait != nil {
@@ -109,6 +127,21 @@ func (w *Webhook) onlyPasses() error {
 	}
 	return nil
 }
+
+// action is the downstream's id of what a completed exchange did.
+func (hook *webhook) action(ex *exchange, v verdict) string {
+	if ex == nil || hook.actionID == nil || v.to != store.Completed {
+		return ""
+	}
+	id, _ := hook.actionID.text(ex)
+	if len(id) > maxActionID || strings.ContainsFunc(id, unicode.IsControl) {
+		return ""
+	}
+	return id
+}
+
+// maxActionID bounds what a workflow's answer can put into a record.
+const maxActionID = 200
 
 // identify prepares what tells events apart. wildcards is how many segments of the
 // path come first in every key.
