@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -221,6 +222,28 @@ func TestMethods(t *testing.T) {
 		if err != nil || have[0].State != store.Completed {
 			t.Fatalf("%v %s", err, have[0].State)
 		}
+	})
+}
+
+// An event that was not carried out, and whose sender stays away, is found.
+func TestStranded(t *testing.T) {
+	inBubble(t, `{}`, func(g *testGate) {
+		g.handler.proxy = unreachable{}
+		g.wants(g.deliver("e1"), http.StatusServiceUnavailable, decidedNew, "")
+		wantStranded := func(n int) {
+			t.Helper()
+			got, err := list(t.Context(), g.faults.real, ListRequest{State: stranded})
+			found, countErr := countStranded(t.Context(), g.faults.real)
+			if err != nil || countErr != nil || len(got.Records) != n || found["demo"] != n {
+				t.Fatalf("%v %v: %d listed, %v counted, want %d", err, countErr, len(got.Records), found, n)
+			}
+		}
+		wantStranded(0)
+		time.Sleep(strandedAfter + time.Second) // the bubble's clock
+		wantStranded(1)
+		g.handler.proxy = g
+		g.wants(g.deliver("e1"), http.StatusOK, decidedRetry, "")
+		wantStranded(0)
 	})
 }
 
