@@ -250,13 +250,13 @@ func (a *App) check(l *lease) error {
 	case a.checked:
 		return nil
 	case a.closed:
-		return errors.New("this configuration is not in use any more")
+		return errOutdated
 	}
 	l.rules.Lock()
 	defer l.rules.Unlock()
 	operations := a.named()
 	if err := checkRules(context.Background(), l, operations, a.Forget); err != nil {
-		return err
+		return &refusedRules{err}
 	}
 	a.rules, a.checked = rulesText(operations), true
 	l.rules.text = a.rules

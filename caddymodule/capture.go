@@ -60,7 +60,7 @@ var receiptHeaders = []string{"Content-Type", "Content-Encoding", "Location", "C
 
 // receipt is what is kept of the exchange for replays; nil unless it completed.
 func (hook *webhook) receipt(ex *exchange, v verdict) *store.Receipt {
-	if ex == nil || v.to != store.Completed {
+	if v.to != store.Completed {
 		return nil
 	}
 	r := &store.Receipt{Status: ex.status, BodyDropped: ex.dropped}

@@ -27,7 +27,7 @@ var (
 	errOverloaded = errors.New("max_in_flight is reached")
 	errOther      = errors.New("the event that has this key had another content")
 	errReused     = errors.New("this content came under another key before")
-	errOutdated   = errors.New("another configuration names the events now")
+	errOutdated   = errors.New("another configuration names the events")
 )
 
 // claim asks for the right to act, durably. It is one atomic step: either this
@@ -55,7 +55,9 @@ func (d *delivery) claim(e event) (*claim, error) {
 	if errors.Is(err, store.ErrUnknown) && c.token != "" {
 		// The claim may be on disk, and nothing was sent: take it back when the
 		// store answers again, instead of leaving a false doubt.
-		d.settleLater(c, verdict{to: store.FailedRetryable, reason: store.ReasonNotSent}, nil)
+		d.settleLater(c, store.Settlement{
+			Token: c.hash, To: store.FailedRetryable, Evidence: store.ByResponse, Reason: store.ReasonNotSent,
+		})
 	}
 	c.release()
 	switch {

@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -178,8 +177,7 @@ func (d *delivery) deliver() answer {
 	claim, err := d.claim(event)
 	switch {
 	case storeIsDown(err) && d.hook.storeDown == "pass":
-		d.suspicion = "the store is down: forwarded ungated, as store_down pass wants it"
-		return d.ungated(context.Background(), body)
+		return d.unstored(body)
 	case err != nil:
 		return refusal(err)
 	}

@@ -87,6 +87,16 @@ func (d *delivery) ping(body []byte) answer {
 	return d.ungated(ledger.exit, body)
 }
 
+// unstored forwards while the store is down, where the user wants that.
+func (d *delivery) unstored(body []byte) answer {
+	d.suspicion = "the store is down: forwarded ungated, as store_down pass wants it"
+	if !d.gate.inFlight.acquire(d.gate.MaxInFlight) {
+		return refusal(transient(decidedOverloaded, "too many deliveries are in flight").because(errOverloaded))
+	}
+	defer d.gate.inFlight.add(-1)
+	return d.ungated(context.Background(), body)
+}
+
 // ungated forwards without a claim.
 func (d *delivery) ungated(exit context.Context, body []byte) answer {
 	exchange := d.forward(exit, nil, body)

@@ -130,7 +130,7 @@ func (w *Webhook) onlyPasses() error {
 
 // action is the downstream's id of what a completed exchange did.
 func (hook *webhook) action(ex *exchange, v verdict) string {
-	if ex == nil || hook.actionID == nil || v.to != store.Completed {
+	if hook.actionID == nil || v.to != store.Completed {
 		return ""
 	}
 	id, _ := hook.actionID.text(ex)
