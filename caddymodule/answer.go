@@ -99,6 +99,13 @@ func replay(r store.Record) answer {
 	return a
 }
 
+// as is the same answer to the delivery that acted.
+func (a answer) as(what decision) answer {
+	a.decision = what
+	a.header.Del("Idempotent-Replayed")
+	return a
+}
+
 // fromAttempt answers the delivery whose attempt it was, by what is stored of it.
 func fromAttempt(c *claim, v verdict, ex *exchange, r store.Record, settleErr error) answer {
 	what := decidedNew
@@ -114,6 +121,8 @@ func fromAttempt(c *claim, v verdict, ex *exchange, r store.Record, settleErr er
 		return refusal(refuse(what, http.StatusBadGateway, "the outcome could not be stored").because(settleErr))
 	case !r.Owned(c.hash) || r.State != v.to: // it lost its record: the record's word counts
 		return fromRecord(r)
+	case r.State == store.Completed && v.internal:
+		return replay(r).as(what)
 	case r.State == store.Completed:
 		return asItCame(what, ex)
 	case r.State == store.FailedRetryable:

@@ -63,13 +63,13 @@ func (hook *webhook) receipt(ex *exchange, v verdict) *store.Receipt {
 	if v.to != store.Completed {
 		return nil
 	}
-	r := &store.Receipt{Status: ex.status, BodyDropped: ex.dropped}
+	r := &store.Receipt{Status: ex.status, BodyDropped: ex.dropped || v.internal}
 	for _, name := range slices.Concat(receiptHeaders, hook.receiptHeader) {
 		for _, value := range ex.header.Values(name) {
 			r.Header = append(r.Header, store.Field{Name: name, Value: value})
 		}
 	}
-	if int64(len(ex.body)) > hook.receiptBody {
+	if r.BodyDropped || int64(len(ex.body)) > hook.receiptBody {
 		r.BodyDropped = true
 	} else {
 		r.Body = ex.body

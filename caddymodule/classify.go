@@ -15,6 +15,7 @@ type verdict struct {
 	to       store.State
 	reason   string
 	reported bool   // the workflow itself says that it failed: it uses up max_attempts
+	internal bool   // the body is n8n's own error, with its stack trace: no sender sees it
 	answer   string // which of n8n's own answers it was, for the log
 	hint     string // which setting would have told more, for the log
 }
@@ -54,7 +55,9 @@ func (j *judge) classify(ex *exchange, age time.Duration) verdict {
 	}
 	for _, rule := range j.rules {
 		if rule.matches(ex) {
-			return rule.verdict()
+			v := rule.verdict()
+			v.answer, v.internal = row.Name, recognised && row.Class != n8n.Filtered && row.Class != n8n.NoData
+			return v
 		}
 	}
 	if trusted {
@@ -101,6 +104,7 @@ func (j *judge) byMark(ex *exchange, own n8n.Exchange, recognised bool) verdict 
 	case n8n.FormNotFound(own): // n8n's own page, though it is marked
 		return verdict{to: store.Ambiguous, reason: store.ReasonUnrecognised, answer: "form_not_found"}
 	case j.completeWhen != nil && j.completeWhen.holds(ex):
+		completed.internal = recognised
 		return completed
 	case j.completeWhen != nil:
 		return verdict{to: store.Ambiguous, reason: store.ReasonCondition}

@@ -111,6 +111,30 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// What n8n says of itself, with its stack trace, no sender sees, whatever it counts as.
+func TestInternalsStayInside(t *testing.T) {
+	options := Options{OnResponse: []ResponseRule{{Status: []int{500}, Then: "completed"}}}.inherit(Options{})
+	j, err := options.judge(t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := j.classify(answered(500, `{"message":"Error in workflow"}`), 0); v.to != store.Completed || !v.internal {
+		t.Errorf("n8n's own error: %+v", v)
+	}
+	if v := j.classify(byWorkflow(500, `{"message":"Error in workflow"}`), 0); v.to != store.Completed || v.internal {
+		t.Errorf("a workflow's: %+v", v)
+	}
+	hook := &webhook{receiptBody: maxReceiptDefault}
+	ex := answered(500, `{"message":"Error in workflow"}`)
+	receipt := hook.receipt(ex, verdict{to: store.Completed, internal: true})
+	c := &claim{record: store.Record{Attempt: 1}, hash: store.Hash{1}}
+	record := store.Record{State: store.Completed, TokenHash: c.hash, Receipt: receipt}
+	a := fromAttempt(c, verdict{to: store.Completed, internal: true}, ex, record, nil)
+	if a.status != 500 || len(a.body) > 0 || a.decision != decidedNew || a.header.Get("N8n-Gate-Body") != "dropped" || len(receipt.Body) > 0 {
+		t.Errorf("answered %+v, kept %q", a, receipt.Body)
+	}
+}
+
 // What n8n's own words prove depends on what the same upstream has shown before, in
 // this process and over reloads.
 func TestProofIsTheUpstreams(t *testing.T) {
