@@ -173,7 +173,7 @@ smoke() {
 		./xcaddy.sh run >"$data/log" 2>&1 &
 	run_pid=$!
 	# shellcheck disable=SC2064
-	trap "kill $run_pid 2>/dev/null; wait $run_pid 2>/dev/null; rm -rf '$data'" EXIT
+	trap "kill $run_pid 2>/dev/null || true; wait $run_pid 2>/dev/null || true; rm -rf '$data'" EXIT
 	if ! (await "$address" "$run_pid" "./xcaddy.sh run"); then
 		cat "$data/log" >&2
 		die "the gate did not start"
