@@ -155,6 +155,9 @@ func (a answer) write(w http.ResponseWriter) {
 		header[name] = values
 	}
 	header.Set("N8n-Gate-Decision", string(a.decision))
+	if header.Get("Content-Type") == "" {
+		header["Content-Type"] = nil // or net/http would guess one from the body
+	}
 	bodyless := a.status == http.StatusNoContent || a.status == http.StatusNotModified
 	if bodyless {
 		header.Del("Content-Length")

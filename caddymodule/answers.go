@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/store"
@@ -118,7 +117,7 @@ func (r *ResponseRule) compile() (rule answerRule, err error) {
 
 // judge compiles what o says about n8n's answers.
 func (o *Options) judge(upstream string) (j judge, err error) {
-	j.sandbox, j.repeatSafe, j.proof = o.Sandbox, time.Duration(o.RepeatSafe), proofOf(upstream)
+	j.sandbox, j.proof = o.Sandbox, proofOf(upstream)
 	for _, r := range o.OnResponse {
 		rule, err := r.compile()
 		if err != nil {

@@ -45,8 +45,9 @@ type App struct {
 	DrainTimeout caddy.Duration `json:"drain_timeout,omitempty"`
 
 	// What all request bodies and responses that are held at once may take, in bytes.
-	// Above it deliveries are told to come again. Small bodies (4 KiB) and responses
-	// (64 KiB) are not counted. Default: 512 MiB.
+	// Above it deliveries are told to come again. Bodies and responses of up to 64 KiB are
+	// not counted. Go's collector may take as much again, unless GOMEMLIMIT is set.
+	// Default: 512 MiB.
 	MaxMemory int64 `json:"max_memory,omitempty"`
 
 	// Operations whose records are left to expire though no webhook names them any more.

@@ -24,7 +24,6 @@ import (
 //	n8n_sandbox required|assumed|absent
 //	on_response STATUS[,STATUS] [header NAME VALUE] [json PATH VALUE] completed|failed_retryable|ambiguous
 //	complete_when json PATH VALUE | header NAME VALUE
-//	repeat_safe DUR
 //	action_id json PATH | header NAME
 //	respond DECISION STATUS [BODY] [CONTENT_TYPE]
 //	receipt_body SIZE
@@ -63,8 +62,6 @@ func parseOption(d *caddyfile.Dispenser, word string, o *Options) error {
 		return parseOnResponse(d, o)
 	case "complete_when":
 		return parseCompleteWhen(d, o)
-	case "repeat_safe":
-		return parseDuration(d, &o.RepeatSafe)
 	case "action_id":
 		return parseActionID(d, o)
 	case "respond":

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/n8n-gate/n8n-gate/store"
@@ -35,6 +36,10 @@ func (c *capture) WriteHeader(status int) {
 	}
 	c.status = status
 	c.sent = c.header.Clone()
+	// What is announced is set aside at once, so that nothing is copied as it comes.
+	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n > 0 {
+		c.dropped = n > c.limit || !c.body.room(int(n))
+	}
 }
 
 func (c *capture) Write(p []byte) (int, error) {

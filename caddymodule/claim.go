@@ -178,8 +178,11 @@ func (d *delivery) enterFlight(c *claim) bool {
 		hook.add(-1)
 		return false
 	}
-	c.ledger.attempts.add(1)
-	c.slots = []*gauge{hook, gate, &c.ledger.attempts}
+	c.slots = []*gauge{hook, gate}
+	if c.ledger != nil { // there is a store
+		c.ledger.attempts.add(1)
+		c.slots = append(c.slots, &c.ledger.attempts)
+	}
 	return true
 }
 

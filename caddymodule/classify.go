@@ -4,7 +4,6 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/n8n-gate/n8n-gate/n8n"
 	"github.com/n8n-gate/n8n-gate/store"
@@ -26,22 +25,25 @@ type judge struct {
 	proof        *proof       // of the upstream
 	rules        []answerRule // on_response
 	completeWhen *condition
-	repeatSafe   time.Duration
 }
 
-// classify judges the claim's exchange, and keeps for the log what it was.
-func (d *delivery) classify(c *claim, ex *exchange) verdict {
-	v := d.hook.judge.classify(ex, c.record.ClaimedAt.Sub(c.record.FirstSeenAt))
+// classify judges the exchange, and keeps for the log what it was.
+func (d *delivery) classify(ex *exchange) verdict {
+	v := d.hook.judge.classify(ex)
 	d.n8nAnswer, d.hint = v.answer, v.hint
 	return v
 }
 
-// classify judges an exchange of an event that was first seen age ago; the first
-// match wins (contract, section 5). Only what proves that the action did not begin
-// may be tried again; doubt stops for a person.
-func (j *judge) classify(ex *exchange, age time.Duration) verdict {
-	if v, incomplete := j.incomplete(ex, age); incomplete {
-		return v
+// classify judges an exchange; the first match wins. Only what proves that the action
+// did not begin may be tried again; doubt stops for a person.
+func (j *judge) classify(ex *exchange) verdict {
+	switch {
+	case !ex.sent:
+		return verdict{to: store.FailedRetryable, reason: store.ReasonNotSent}
+	case !ex.complete && ex.timedOut:
+		return verdict{to: store.Ambiguous, reason: store.ReasonTimeout}
+	case !ex.complete:
+		return verdict{to: store.Ambiguous, reason: store.ReasonInterrupted}
 	}
 	own := ex.toN8N()
 	if n8n.ShowsSandbox(own) {
@@ -63,25 +65,7 @@ func (j *judge) classify(ex *exchange, age time.Duration) verdict {
 	if trusted {
 		return byRow(row)
 	}
-	return j.byMark(ex, own, recognised)
-}
-
-// incomplete judges exchanges of which n8n's answer is not known.
-func (j *judge) incomplete(ex *exchange, age time.Duration) (v verdict, incomplete bool) {
-	switch {
-	case !ex.sent:
-		return verdict{to: store.FailedRetryable, reason: store.ReasonNotSent}, true
-	case ex.complete:
-		return verdict{}, false
-	}
-	v = verdict{to: store.Ambiguous, reason: store.ReasonInterrupted}
-	if ex.timedOut {
-		v.reason = store.ReasonTimeout
-	}
-	if age < j.repeatSafe { // the downstream still knows the idempotency key
-		v.to = store.FailedRetryable
-	}
-	return v, true
+	return j.byMark(ex, own, row, recognised)
 }
 
 // byRow judges one of n8n's own answers, whose words are proof.
@@ -98,13 +82,15 @@ func byRow(row n8n.Row) verdict {
 
 // byMark judges by what the user knows of the workflow's answers, and by the sandbox
 // CSP with which n8n marks them.
-func (j *judge) byMark(ex *exchange, own n8n.Exchange, recognised bool) verdict {
+func (j *judge) byMark(ex *exchange, own n8n.Exchange, row n8n.Row, recognised bool) verdict {
+	// Without a mark these words prove nothing, but they are no success either.
+	doubt := recognised && row.Class != n8n.Filtered && row.Class != n8n.NoData
 	completed := verdict{to: store.Completed, reason: store.ReasonResponse}
 	switch {
 	case n8n.FormNotFound(own): // n8n's own page, though it is marked
 		return verdict{to: store.Ambiguous, reason: store.ReasonUnrecognised, answer: "form_not_found"}
 	case j.completeWhen != nil && j.completeWhen.holds(ex):
-		completed.internal = recognised
+		completed.internal = doubt
 		return completed
 	case j.completeWhen != nil:
 		return verdict{to: store.Ambiguous, reason: store.ReasonCondition}
@@ -112,14 +98,14 @@ func (j *judge) byMark(ex *exchange, own n8n.Exchange, recognised bool) verdict 
 		return completed
 	case n8n.FromWorkflow(ex.header):
 		return verdict{to: store.Ambiguous, reason: store.ReasonErrorAnswer, hint: "on_response can say what this status means"}
-	case j.sandbox == sandboxAbsent && speaks(ex):
+	case j.sandbox == sandboxAbsent && speaks(ex) && !doubt:
 		return completed
 	}
 	v := verdict{to: store.Ambiguous, reason: store.ReasonUnrecognised, hint: "on_response or complete_when can say what this answer means"}
 	switch {
 	case recognised && j.sandbox == sandboxRequired:
 		v.hint = "n8n_sandbox assumed would take it for n8n's own answer: right for n8n from 2.11 and 1.123.50 on, which mark every answer of a workflow"
-	case speaks(ex):
+	case speaks(ex) && j.sandbox != sandboxAbsent:
 		v.hint = "n8n_sandbox absent would take it for the workflow's answer: right for n8n 1.x, which marks none"
 	}
 	return v

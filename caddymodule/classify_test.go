@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/n8n-gate/n8n-gate/n8n"
 	"github.com/n8n-gate/n8n-gate/store"
@@ -74,6 +73,7 @@ func TestClassify(t *testing.T) {
 		{"an address that may not", Options{Sandbox: "assumed"}, false, untyped(answered(403, "IP is not allowed to access the webhook!")), store.FailedRetryable, store.ReasonRejected},
 
 		{"an answer of n8n 1.x", Options{Sandbox: "absent"}, false, answered(200, `{"a":1}`), store.Completed, store.ReasonResponse},
+		{"its own doubt", Options{Sandbox: "absent"}, false, answered(200, `{"message":"Workflow executed successfully but no data was returned"}`), store.Ambiguous, store.ReasonUnrecognised},
 		{"its empty one", Options{Sandbox: "absent"}, false, answered(200, ``), store.Ambiguous, store.ReasonUnrecognised},
 		{"its 204", Options{Sandbox: "absent"}, false, answered(204, ``), store.Ambiguous, store.ReasonUnrecognised},
 		{"its page", Options{Sandbox: "absent"}, false, answered(200, `<html>`, form, "text/html"), store.Ambiguous, store.ReasonUnrecognised},
@@ -92,10 +92,6 @@ func TestClassify(t *testing.T) {
 		{"complete_when holds", Options{CompleteWhen: &Condition{Place: Place{Path: "done"}, Value: "true"}}, false, answered(200, `{"done":true}`), store.Completed, store.ReasonResponse},
 		{"complete_when does not", Options{CompleteWhen: &Condition{Place: Place{Path: "done"}, Value: "true"}}, false, byWorkflow(200, `{"done":false}`), store.Ambiguous, store.ReasonCondition},
 		{"complete_when, twice said", Options{CompleteWhen: &Condition{Place: Place{Path: "done"}, Value: "true"}}, false, byWorkflow(200, `{"done":true,"done":true}`), store.Ambiguous, store.ReasonCondition},
-
-		{"a broken connection, and repeating is safe", Options{RepeatSafe: 3600e9}, false, &exchange{sent: true}, store.FailedRetryable, store.ReasonInterrupted},
-		{"a timeout, and repeating was safe", Options{RepeatSafe: 30e9}, false, &exchange{sent: true, timedOut: true}, store.Ambiguous, store.ReasonTimeout},
-		{"an error answer, and repeating is safe", Options{RepeatSafe: 3600e9}, false, byWorkflow(500, ``), store.Ambiguous, store.ReasonErrorAnswer},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := test.options.inherit(Options{})
@@ -104,7 +100,7 @@ func TestClassify(t *testing.T) {
 				t.Fatal(err)
 			}
 			j.proof.shown.Store(test.shown)
-			if got := j.classify(test.ex, time.Minute); got.to != test.to || got.reason != test.reason {
+			if got := j.classify(test.ex); got.to != test.to || got.reason != test.reason {
 				t.Errorf("got %s %s, want %s %s", got.to, got.reason, test.to, test.reason)
 			}
 		})
@@ -118,10 +114,10 @@ func TestInternalsStayInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := j.classify(answered(500, `{"message":"Error in workflow"}`), 0); v.to != store.Completed || !v.internal {
+	if v := j.classify(answered(500, `{"message":"Error in workflow"}`)); v.to != store.Completed || !v.internal {
 		t.Errorf("n8n's own error: %+v", v)
 	}
-	if v := j.classify(byWorkflow(500, `{"message":"Error in workflow"}`), 0); v.to != store.Completed || v.internal {
+	if v := j.classify(byWorkflow(500, `{"message":"Error in workflow"}`)); v.to != store.Completed || v.internal {
 		t.Errorf("a workflow's: %+v", v)
 	}
 	hook := &webhook{receiptBody: maxReceiptDefault}
@@ -147,12 +143,12 @@ func TestProofIsTheUpstreams(t *testing.T) {
 		return j
 	}
 	first, other := judgeOf("a"), judgeOf("b")
-	first.classify(byWorkflow(200, `{}`), 0)
+	first.classify(byWorkflow(200, `{}`))
 	again := judgeOf("a")
-	if v := again.classify(answered(404, notRegistered), 0); v.to != store.FailedRetryable || v.answer == "" {
+	if v := again.classify(answered(404, notRegistered)); v.to != store.FailedRetryable || v.answer == "" {
 		t.Errorf("after a mark: %+v", v)
 	}
-	if v := other.classify(answered(404, notRegistered), 0); v.to != store.Ambiguous || v.hint == "" {
+	if v := other.classify(answered(404, notRegistered)); v.to != store.Ambiguous || v.hint == "" {
 		t.Errorf("of another upstream: %+v", v)
 	}
 }

@@ -186,7 +186,7 @@ func (d *delivery) deliver() answer {
 		return fromRecord(d.await(claim))
 	}
 	exchange := d.forward(claim.ledger.exit, claim, body)
-	verdict := d.classify(claim, exchange)
+	verdict := d.classify(exchange)
 	record, err := d.settle(claim, verdict, exchange)
 	return fromAttempt(claim, verdict, exchange, record, err)
 }

@@ -10,8 +10,8 @@ const (
 	defaultMaxMemory = 512 << 20
 	// What every delivery may hold besides: small bodies and receipts must not fail
 	// for want of a budget.
-	freeBody     = 4 << 10
-	freeResponse = maxReceiptDefault
+	freeBody     = 64 << 10
+	freeResponse = 64 << 10
 )
 
 type budget struct {

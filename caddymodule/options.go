@@ -85,11 +85,6 @@ type Options struct {
 	// What an answer must hold to count as completed; any other is ambiguous.
 	CompleteWhen *Condition `json:"complete_when,omitempty"`
 
-	// For how long after an event was first seen the system that the workflow acts on
-	// honours N8n-Gate-Idempotency-Key. Within it, what broke on the way is tried again
-	// instead of being ambiguous. Only where you have verified that; default: not at all.
-	RepeatSafe caddy.Duration `json:"repeat_safe,omitempty"`
-
 	// What is sent instead of the gate's own answer, by decision: a word of the
 	// contract's table of answers but new, retry and passed, or not_carried_out for an
 	// attempt that did not act. A 2xx is refused where it would lie to the sender. The
@@ -193,7 +188,6 @@ func (o Options) inherit(gate Options) Options {
 		o.CompleteWhen = gate.CompleteWhen
 	}
 	o.Sandbox = first(o.Sandbox, gate.Sandbox, sandboxRequired)
-	o.RepeatSafe = first(o.RepeatSafe, gate.RepeatSafe)
 	o.Mode = first(o.Mode, gate.Mode, "enforce")
 	o.ReusedBody = first(o.ReusedBody, gate.ReusedBody, off)
 	o.MissingKey = first(o.MissingKey, gate.MissingKey, "reject")
@@ -233,8 +227,6 @@ func (o Options) validate() error {
 		return errors.New("in_flight wait must not be negative")
 	case o.Timeout != 0 && (time.Duration(o.Timeout) < shortest || time.Duration(o.Timeout) > longestTimeout):
 		return fmt.Errorf("timeout must be at least %s and at most %s", shortest, longestTimeout)
-	case o.RepeatSafe != 0 && time.Duration(o.RepeatSafe) < shortest:
-		return fmt.Errorf("repeat_safe must be at least %s", shortest)
 	case o.Origin != "" && o.Origin != "keep":
 		return fmt.Errorf("origin %q: must be keep", o.Origin)
 	case o.StoreDown != "" && o.StoreDown != "reject" && o.StoreDown != "pass":

@@ -90,10 +90,11 @@ func (d *delivery) ping(body []byte) answer {
 // unstored forwards while the store is down, where the user wants that.
 func (d *delivery) unstored(body []byte) answer {
 	d.suspicion = "the store is down: forwarded ungated, as store_down pass wants it"
-	if !d.gate.inFlight.acquire(d.gate.MaxInFlight) {
+	c := new(claim)
+	if !d.enterFlight(c) {
 		return refusal(transient(decidedOverloaded, "too many deliveries are in flight").because(errOverloaded))
 	}
-	defer d.gate.inFlight.add(-1)
+	defer c.leaveFlight()
 	return d.ungated(context.Background(), body)
 }
 

@@ -56,21 +56,19 @@ func (d *delivery) receive() ([]byte, error) {
 
 var errMemory = errors.New("max_memory is reached")
 
-// nextRead is how much room the next read wants. A sender gets memory for what it has
-// sent, and little on its word alone.
+// nextRead is how much room the next read wants. What is announced is set aside at
+// once, so that nothing is copied as it comes; pages that were never written to cost
+// the machine nothing.
 func (d *delivery) nextRead(have int) int {
 	if announced := d.request.ContentLength; announced > 0 && have == 0 {
-		return int(min(announced, firstRead)) + 1 // one more, to see the end
+		return int(announced) + 1 // one more, to see the end
 	}
-	return 512
+	return 1
 }
 
 func (d *delivery) tooLarge() *refused {
 	return refuse(decidedTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", d.hook.maxBody))
 }
-
-// firstRead is how much memory a sender gets on its word alone.
-const firstRead = 64 << 10
 
 // event is what a delivery says of itself.
 type event struct {

@@ -87,6 +87,12 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 			return nil, fmt.Errorf("auth: %w", err)
 		}
 	}
+	for _, word := range []decision{decidedUnrouted, decidedMethod} {
+		if _, set := w.Respond[string(word)]; set {
+			return nil, fmt.Errorf("respond %s: belongs to the gate: no webhook was found then", word)
+		}
+	}
+	hook.respond = o.Respond
 	if hook.stream {
 		return hook, w.onlyPasses()
 	}
@@ -106,7 +112,7 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 		}
 		hook.actionID = &p
 	}
-	hook.respond, hook.keepOrigin, hook.storeDown = o.Respond, o.Origin == "keep", o.StoreDown
+	hook.keepOrigin, hook.storeDown = o.Origin == "keep", o.StoreDown
 	hook.receiptBody, hook.receiptHeader, hook.maxResponse = o.ReceiptBody, o.ReceiptHeader, o.MaxResponse
 	hook.operation.was = w.OperationWas
 	hook.wait = defaultWait
@@ -121,9 +127,9 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 // onlyPasses refuses what a webhook in mode pass says of its own and nobody heeds.
 func (w *Webhook) onlyPasses() error {
 	own := w.Options
-	own.Mode, own.Methods, own.Auth, own.LogKey = "", nil, nil, ""
+	own.Mode, own.Methods, own.Auth, own.LogKey, own.Respond = "", nil, nil, "", nil
 	if !reflect.DeepEqual(own, Options{}) || len(w.OperationWas) > 0 {
-		return errors.New("mode pass claims nothing: only operation, methods, auth and log_key go with it")
+		return errors.New("mode pass claims nothing: only operation, methods, auth, respond and log_key go with it")
 	}
 	return nil
 }

@@ -59,6 +59,7 @@ func startBounded(t *testing.T, n *fake.N8N) *gate {
 	t.Helper()
 	g := newGate(t, n, config{app: fmt.Sprintf("max_memory %d", maxMemory), key: "key header X-Event-Id"})
 	g.bin = released
+	g.env = []string{fmt.Sprintf("GOMEMLIMIT=%d", maxMemory+256*mebibyte)} // as the README advises
 	g.start()
 	return g
 }

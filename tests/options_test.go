@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/n8n-gate/n8n-gate/tests/internal/fake"
 )
@@ -86,65 +85,6 @@ func TestMaxResponse(t *testing.T) {
 			wantActions(t, n, key, 1)
 		})
 	}
-}
-
-// Within repeat_safe the downstream knows the idempotency key: doubt is tried again.
-func TestRepeatSafe(t *testing.T) {
-	t.Parallel()
-	n := fake.Start(t)
-	g := startGate(t, n, config{webhook: "repeat_safe 1h\ntimeout 2s"})
-	for i, behaviour := range []fake.Behaviour{fake.ResetAfterReading, fake.CutBody, fake.Hang} {
-		key := fmt.Sprintf("evt_%d", i)
-		n.Next(behaviour)
-		wantTransient(t, g.deliver(key), "new")
-		wantActions(t, n, key, 1)
-		want(t, g.deliver(key), http.StatusOK, "retry")
-		wantActions(t, n, key, 2)
-		var keys []string
-		for _, r := range n.Requests() {
-			if r.Key == key {
-				keys = append(keys, r.Header.Get("N8n-Gate-Idempotency-Key"))
-			}
-		}
-		if len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
-			t.Errorf("the idempotency keys of one event are %q", keys)
-		}
-		want(t, g.deliver(key), http.StatusOK, "replayed")
-	}
-	// An answer is no uncertainty of the way.
-	n.Next(fake.Answer(http.StatusInternalServerError, "{}"))
-	want(t, g.deliver("evt_answered"), http.StatusBadGateway, "new")
-}
-
-// An attempt that outlasts repeat_safe ends where the key may be forgotten.
-func TestRepeatSafeIsOverWhenTheAttemptBreaks(t *testing.T) {
-	t.Parallel()
-	n := fake.Start(t)
-	g := startGate(t, n, config{webhook: "repeat_safe 100ms"})
-	n.Next(fake.After(time.Second, fake.ResetAfterReading))
-	want(t, g.deliver("evt_1"), http.StatusBadGateway, "new")
-	g.wantState("evt_1", "ambiguous", "interrupted")
-	wantTransient(t, g.deliver("evt_1"), "manual_review")
-	wantActions(t, n, "evt_1", 1)
-}
-
-// Doubt that was left to the idempotency key is doubt again once the key is forgotten:
-// a sender that comes back after repeat_safe must not act a second time.
-func TestRepeatSafeIsOverWhenTheSenderComesBack(t *testing.T) {
-	t.Parallel()
-	n := fake.Start(t)
-	const safe = 3 * time.Second
-	g := startGate(t, n, config{webhook: "repeat_safe 3s"})
-	n.Next(fake.ResetAfterReading)
-	begin := time.Now()
-	first := g.deliver("evt_1")
-	if time.Since(begin) > safe {
-		t.Skip("the machine is too slow to break off in time")
-	}
-	wantTransient(t, first, "new")
-	<-time.After(safe) // this is the time itself that must pass
-	wantTransient(t, g.deliver("evt_1"), "manual_review")
-	wantActions(t, n, "evt_1", 1)
 }
 
 func TestCompleteWhen(t *testing.T) {

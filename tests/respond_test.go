@@ -121,13 +121,13 @@ func TestAnswersAsTheUserSetsThem(t *testing.T) {
 	wantActions(t, n, "evt_6", 1)
 }
 
-// A webhook's own word for a method that it does not take counts as its others do.
-func TestAnswerToAMethodAsTheWebhookSetsIt(t *testing.T) {
+// For a method that no webhook takes the gate's word counts.
+func TestAnswerToAMethodAsTheGateSetsIt(t *testing.T) {
 	t.Parallel()
 	n := fake.Start(t)
-	g := startGate(t, n, config{gate: "respond method 404 gate", webhook: "respond method 403 webhook"})
+	g := startGate(t, n, config{gate: "respond method 404 gate"})
 	wantSet(t, g.send(context.Background(), g.client, http.MethodPut, "/webhook/orders", "{}"),
-		setAnswer{"method", 403, "webhook", "text/plain; charset=utf-8", "Allow: POST"})
+		setAnswer{"method", 404, "gate", "text/plain; charset=utf-8", "Allow: POST"})
 }
 
 // What the gate sets for every webhook counts for one in mode pass too, as far as the
