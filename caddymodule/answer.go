@@ -94,6 +94,7 @@ func replay(r store.Record) answer {
 		a.header.Add(f.Name, f.Value)
 	}
 	if r.Receipt.BodyDropped {
+		a.header.Del("Content-Encoding")
 		a.header.Set("N8n-Gate-Body", "dropped")
 	}
 	return a
@@ -141,6 +142,7 @@ func asItCame(what decision, ex *exchange) answer {
 	a.header.Del("Idempotent-Replayed")
 	if ex.dropped {
 		a.header.Del("Content-Length")
+		a.header.Del("Content-Encoding")
 		a.header.Set("N8n-Gate-Body", "dropped")
 	}
 	return a

@@ -152,11 +152,11 @@ func (a *App) Validate() error {
 
 // Start opens the store and starts its sweeper.
 func (a *App) Start() error {
-	memory.setLimit(a.MaxMemory)
 	held, err := a.lease()
 	if err != nil {
 		return err
 	}
+	memory.setLimit(a.MaxMemory)
 	if held.created.CompareAndSwap(true, false) {
 		a.logger.Warn("started with a new, empty store: every event is new to it", zap.String("store", a.store.Identity()))
 	}
@@ -213,6 +213,7 @@ func (a *App) Cleanup() error {
 	var err error
 	if live := liveApp(); checked && live != nil && live != a && !caddy.Exiting() {
 		err = live.restoreRules()
+		memory.setLimit(live.MaxMemory)
 	}
 	if held == nil {
 		return err

@@ -17,6 +17,8 @@ type capture struct {
 	header http.Header // as the proxy writes it
 	limit  int64
 
+	bodyless bool // it answers HEAD: a length is announced, and no body comes
+
 	status  int
 	sent    http.Header // as it was when the status came
 	body    buffer
@@ -37,7 +39,7 @@ func (c *capture) WriteHeader(status int) {
 	c.status = status
 	c.sent = c.header.Clone()
 	// What is announced is set aside at once, so that nothing is copied as it comes.
-	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n > 0 {
+	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n > 0 && !c.bodyless && status != http.StatusNotModified {
 		c.dropped = n > c.limit || !c.body.room(int(n))
 	}
 }

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -27,6 +28,7 @@ var (
 	errOverloaded = errors.New("max_in_flight is reached")
 	errOther      = errors.New("the event that has this key had another content")
 	errReused     = errors.New("this content came under another key before")
+	errNoStore    = errors.New("no store")
 	errOutdated   = errors.New("another configuration names the events")
 )
 
@@ -38,7 +40,7 @@ func (d *delivery) claim(e event) (*claim, error) {
 	stopAt("before_claim")
 	ledger, err := d.gate.app.lease()
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, unavailable(fmt.Errorf("%w: %w", errNoStore, err))
 	}
 	c := &claim{ledger: ledger, event: e}
 	have, err := d.decide(context.WithoutCancel(d.request.Context()), c)
@@ -69,10 +71,12 @@ func (d *delivery) claim(e event) (*claim, error) {
 	return nil, unavailable(err)
 }
 
-// storeIsDown reports whether err is that nothing is known, and nothing was stored.
+// storeIsDown reports whether err is that the store cannot be opened or written to:
+// nothing was stored. What is wrong with one record, or unknown, is something else.
 func storeIsDown(err error) bool {
 	var r *refused
-	return errors.As(err, &r) && r.decision == decidedUnavailable && !errors.Is(r.err, store.ErrUnknown) && !errors.Is(r.err, errOutdated)
+	return errors.As(err, &r) && r.decision == decidedUnavailable && !errors.Is(r.err, errOutdated) &&
+		(errors.Is(r.err, errNoStore) || errors.Is(r.err, store.ErrNotStored)) && !errors.Is(r.err, store.ErrUnknown)
 }
 
 // decide reads what stands there and carries the claim rule out. Meanwhile no other

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/n8n"
 	"github.com/n8n-gate/n8n-gate/store"
 )
@@ -50,16 +51,31 @@ func (j *judge) classify(ex *exchange) verdict {
 		j.proof.shown.Store(true)
 	}
 	row, recognised := n8n.Recognise(own)
-	recognised = recognised && !ex.dropped
+	if ex.dropped || !recognised {
+		row, recognised = n8n.Row{}, false
+	}
+	v := j.byAnswer(ex, own, row, recognised)
+	v.answer, v.internal = row.Name, j.hides(ex, row, recognised)
+	return v
+}
+
+// byAnswer judges a whole answer. n8n's words from before any execution come first,
+// where they are proof; then what the user says; then the rest.
+func (j *judge) byAnswer(ex *exchange, own n8n.Exchange, row n8n.Row, recognised bool) verdict {
 	trusted := recognised && (j.sandbox == sandboxAssumed || j.sandbox == sandboxRequired && j.proof.shown.Load())
-	if trusted && row.Class == n8n.Refused {
-		return verdict{to: store.FailedRetryable, reason: store.ReasonRefused, answer: row.Name}
+	before := row.Class == n8n.Refused || row.Class == n8n.Rejected
+	if trusted && before {
+		return byRow(row)
 	}
 	for _, rule := range j.rules {
-		if rule.matches(ex) {
-			v := rule.verdict()
-			v.answer, v.internal = row.Name, recognised && row.Class != n8n.Filtered && row.Class != n8n.NoData
-			return v
+		switch matches, unclear := rule.matches(ex); {
+		case unclear: // its condition is about a body that could not be held
+			return verdict{to: store.Ambiguous, reason: store.ReasonCondition}
+		case matches && rule.then == store.Completed && before:
+			// These may be n8n's words from before any execution: nothing was done then.
+			return verdict{to: store.Ambiguous, reason: store.ReasonUnrecognised, hint: hintAssumed}
+		case matches:
+			return rule.verdict()
 		}
 	}
 	if trusted {
@@ -68,10 +84,35 @@ func (j *judge) classify(ex *exchange) verdict {
 	return j.byMark(ex, own, row, recognised)
 }
 
+// hides reports whether the body is n8n's own error, which may hold a stack trace.
+func (j *judge) hides(ex *exchange, row n8n.Row, recognised bool) bool {
+	if recognised {
+		return row.Class != n8n.Filtered && row.Class != n8n.NoData
+	}
+	if n8n.FromWorkflow(ex.header) || ex.status < 400 {
+		return false
+	}
+	_, traced := stackTrace.Text(ex.body)
+	return traced || j.sandbox != sandboxAbsent // n8n 1.x marks no workflow's errors either
+}
+
+// stackTrace is the member with which n8n's error bodies tell too much.
+var stackTrace = func() *keyextract.Member {
+	m, err := keyextract.CompileMember("stacktrace")
+	if err != nil {
+		panic(err) // a constant
+	}
+	return m
+}()
+
+const hintAssumed = "n8n_sandbox assumed would take it for n8n's own answer: right for n8n from 2.11 and 1.123.50 on, which mark every answer of a workflow"
+
 // byRow judges one of n8n's own answers, whose words are proof.
 func byRow(row n8n.Row) verdict {
-	v := verdict{to: store.Ambiguous, reason: store.ReasonErrorAnswer, answer: row.Name}
+	v := verdict{to: store.Ambiguous, reason: store.ReasonErrorAnswer}
 	switch row.Class {
+	case n8n.Refused:
+		v.to, v.reason = store.FailedRetryable, store.ReasonRefused
 	case n8n.Rejected:
 		v.to, v.reason = store.FailedRetryable, store.ReasonRejected
 	case n8n.Filtered, n8n.NoData:
@@ -88,9 +129,8 @@ func (j *judge) byMark(ex *exchange, own n8n.Exchange, row n8n.Row, recognised b
 	completed := verdict{to: store.Completed, reason: store.ReasonResponse}
 	switch {
 	case n8n.FormNotFound(own): // n8n's own page, though it is marked
-		return verdict{to: store.Ambiguous, reason: store.ReasonUnrecognised, answer: "form_not_found"}
+		return verdict{to: store.Ambiguous, reason: store.ReasonUnrecognised}
 	case j.completeWhen != nil && j.completeWhen.holds(ex):
-		completed.internal = doubt
 		return completed
 	case j.completeWhen != nil:
 		return verdict{to: store.Ambiguous, reason: store.ReasonCondition}
@@ -103,9 +143,9 @@ func (j *judge) byMark(ex *exchange, own n8n.Exchange, row n8n.Row, recognised b
 	}
 	v := verdict{to: store.Ambiguous, reason: store.ReasonUnrecognised, hint: "on_response or complete_when can say what this answer means"}
 	switch {
-	case recognised && j.sandbox == sandboxRequired:
-		v.hint = "n8n_sandbox assumed would take it for n8n's own answer: right for n8n from 2.11 and 1.123.50 on, which mark every answer of a workflow"
-	case speaks(ex) && j.sandbox != sandboxAbsent:
+	case doubt && row.Class != n8n.Doubtful && j.sandbox == sandboxRequired:
+		v.hint = hintAssumed
+	case speaks(ex) && !doubt && j.sandbox != sandboxAbsent && !j.proof.shown.Load():
 		v.hint = "n8n_sandbox absent would take it for the workflow's answer: right for n8n 1.x, which marks none"
 	}
 	return v
@@ -118,17 +158,20 @@ func speaks(ex *exchange) bool {
 		(len(ex.body) > 0 || ex.dropped) && kind != "text/html"
 }
 
-// matches reports whether an on_response rule is about this answer.
-func (r *answerRule) matches(ex *exchange) bool {
+// matches reports whether an on_response rule is about this answer; unclear: it is
+// but for a condition on a body that was dropped.
+func (r *answerRule) matches(ex *exchange) (matches, unclear bool) {
 	if !slices.Contains(r.status, ex.status) {
-		return false
+		return false, false
 	}
 	for _, c := range r.conditions {
-		if !c.holds(ex) {
-			return false
+		if c.member != nil && ex.dropped {
+			unclear = true
+		} else if !c.holds(ex) {
+			return false, false
 		}
 	}
-	return true
+	return !unclear, unclear
 }
 
 func (r *answerRule) verdict() verdict {

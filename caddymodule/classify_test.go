@@ -89,6 +89,9 @@ func TestClassify(t *testing.T) {
 		{"n8n's refusal comes before a rule", Options{Sandbox: "assumed", OnResponse: []ResponseRule{{Status: []int{404}, Then: "completed"}}}, false, answered(404, notRegistered), store.FailedRetryable, store.ReasonRefused},
 		{"a rule comes before n8n's other words", Options{Sandbox: "assumed", OnResponse: []ResponseRule{{Status: []int{500}, Then: "failed_retryable"}}}, false, answered(500, `{"message":"Error in workflow"}`), store.FailedRetryable, store.ReasonReported},
 
+		{"n8n's rejection comes before a rule", Options{Sandbox: "assumed", OnResponse: []ResponseRule{{Status: []int{403}, Then: "completed"}}}, false, untyped(answered(403, "IP is not allowed to access the webhook!")), store.FailedRetryable, store.ReasonRejected},
+		{"a rule does not complete what n8n may have refused", Options{OnResponse: []ResponseRule{{Status: []int{404}, Then: "completed"}}}, false, answered(404, notRegistered), store.Ambiguous, store.ReasonUnrecognised},
+		{"a rule about a body that was dropped", Options{OnResponse: []ResponseRule{{Status: []int{200}, When: []Condition{{Place: Place{Path: "ok"}, Value: "false"}}, Then: "failed_retryable"}}}, false, func() *exchange { ex := byWorkflow(200, ``); ex.dropped = true; return ex }(), store.Ambiguous, store.ReasonCondition},
 		{"complete_when holds", Options{CompleteWhen: &Condition{Place: Place{Path: "done"}, Value: "true"}}, false, answered(200, `{"done":true}`), store.Completed, store.ReasonResponse},
 		{"complete_when does not", Options{CompleteWhen: &Condition{Place: Place{Path: "done"}, Value: "true"}}, false, byWorkflow(200, `{"done":false}`), store.Ambiguous, store.ReasonCondition},
 		{"complete_when, twice said", Options{CompleteWhen: &Condition{Place: Place{Path: "done"}, Value: "true"}}, false, byWorkflow(200, `{"done":true,"done":true}`), store.Ambiguous, store.ReasonCondition},
@@ -116,6 +119,9 @@ func TestInternalsStayInside(t *testing.T) {
 	}
 	if v := j.classify(answered(500, `{"message":"Error in workflow"}`)); v.to != store.Completed || !v.internal {
 		t.Errorf("n8n's own error: %+v", v)
+	}
+	if v := j.classify(answered(500, `{"code":0,"message":"SQLITE_BUSY","stacktrace":"at x"}`)); v.to != store.Completed || !v.internal {
+		t.Errorf("n8n's own error, of no known text: %+v", v)
 	}
 	if v := j.classify(byWorkflow(500, `{"message":"Error in workflow"}`)); v.to != store.Completed || v.internal {
 		t.Errorf("a workflow's: %+v", v)

@@ -52,6 +52,7 @@ func (d *delivery) forward(exit context.Context, c *claim, body []byte) *exchang
 	defer context.AfterFunc(exit, cancel)()
 	a := &attempt{header: c.header()}
 	response := newCapture(d.hook.maxResponse, &d.memory)
+	response.bodyless = d.request.Method == http.MethodHead
 	err := d.roundTrip(a.with(ownVars(ctx)), response, body)
 	d.upstreamStatus = response.status
 	if err == nil && a.broken != nil {

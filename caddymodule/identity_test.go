@@ -189,6 +189,24 @@ func TestModePass(t *testing.T) {
 	})
 }
 
+// What passes ungated is judged all the same: n8n's own words from before any execution
+// are no answer for a sender, nor are its errors.
+func TestPingsThatN8NDidNotTake(t *testing.T) {
+	inBubble(t, `{"missing_key":"pass","n8n_sandbox":"assumed"}`, func(g *testGate) {
+		g.reply = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = w.Write([]byte("n8n is starting up. Please wait"))
+		}
+		g.wants(g.send(http.MethodPost, demo, ``), http.StatusServiceUnavailable, decidedPassed, "")
+		g.reply = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json; charset=utf-8")
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write([]byte(`{"code":0,"message":"x","stacktrace":"at y"}`))
+		}
+		g.wants(g.send(http.MethodPost, demo, ``), http.StatusBadGateway, decidedPassed, "")
+	})
+}
+
 // unreachable is a proxy whose upstream cannot be connected to.
 type unreachable struct{}
 

@@ -23,7 +23,7 @@ const (
 	longestTimeout   = 24 * time.Hour
 	longestRetention = 10 * 365 * 24 * time.Hour
 	largestBody      = 1 << 30
-	largestReceipt   = 16 << 20
+	largestReceipt   = 1 << 20
 
 	// What an attempt may take beyond its timeout, for the receipt to be stored.
 	settleGrace = 30 * time.Second
@@ -73,7 +73,8 @@ type Options struct {
 	// What n8n marks. n8n 2.x answers what a workflow says with a sandbox CSP; an
 	// answer without it is n8n's own, and some of those prove that nothing was begun.
 	// "required" (default): that proof counts once this upstream has shown a mark that
-	// only versions have which mark every answer. "assumed": it counts at once. "absent":
+	// only versions have which mark every answer; all upstreams of one forward are
+	// believed alike, so they must be of one version. "assumed": it counts at once. "absent":
 	// for n8n 1.x, which marks none: any 2xx with a body, but HTML, is taken for the
 	// workflow's success.
 	Sandbox string `json:"n8n_sandbox,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/n8n-gate/n8n-gate/n8n"
+	"github.com/n8n-gate/n8n-gate/store"
 )
 
 // pass lets a request below the prefix through to the next handler, ungated.
@@ -101,7 +102,12 @@ func (d *delivery) unstored(body []byte) answer {
 // ungated forwards without a claim.
 func (d *delivery) ungated(exit context.Context, body []byte) answer {
 	exchange := d.forward(exit, nil, body)
+	v := d.classify(exchange)
 	switch {
+	case exchange.complete && v.to == store.FailedRetryable:
+		return refusal(transient(decidedPassed, "n8n did not take the delivery"))
+	case exchange.complete && v.internal:
+		return refusal(refuse(decidedPassed, http.StatusBadGateway, "n8n answered with an error of its own"))
 	case exchange.complete:
 		return asItCame(decidedPassed, exchange)
 	case !exchange.sent:

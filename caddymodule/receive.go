@@ -83,8 +83,12 @@ func (d *delivery) extract(body []byte) (event, error) {
 	if d.hook.key == nil {
 		return event{}, nil
 	}
-	if d.request.Header.Get("Content-Encoding") != "" && !d.memory.take(d.hook.maxBody) {
-		return event{}, transient(decidedOverloaded, "too much is held in memory").because(errMemory)
+	switch d.request.Header.Get("Content-Encoding") {
+	case "gzip", "deflate":
+		if !d.memory.take(d.hook.maxBody) {
+			return event{}, transient(decidedOverloaded, "too much is held in memory").because(errMemory)
+		}
+		defer d.memory.give(d.hook.maxBody) // what is decoded is of no use beyond
 	}
 	decoded, err := keyextract.Decode(d.request.Header, body, d.hook.maxBody)
 	switch {

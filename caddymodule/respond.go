@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -49,7 +50,7 @@ func (a answer) asSet(respond map[string]Response) answer {
 		return a
 	}
 	header := make(http.Header)
-	for _, name := range []string{"Retry-After", "Allow", "Idempotent-Replayed"} {
+	for _, name := range []string{"Retry-After", "Allow", "Idempotent-Replayed", "N8n-Gate-Receipt"} {
 		if v := a.header.Values(name); len(v) > 0 {
 			header[name] = v
 		}
@@ -69,11 +70,24 @@ func (a answer) wordFor() decision {
 	return a.decision
 }
 
+// distinct returns header names in their canonical form, each once.
+func distinct(names []string) []string {
+	canonical := make([]string, len(names))
+	for i, name := range names {
+		canonical[i] = http.CanonicalHeaderKey(name)
+	}
+	slices.Sort(canonical)
+	return slices.Compact(canonical)
+}
+
 // checkReceiptHeader refuses headers that no replay may repeat.
 func checkReceiptHeader(name string) error {
 	switch http.CanonicalHeaderKey(name) {
 	case "Set-Cookie", "Date", "Connection", "Keep-Alive", "Proxy-Authenticate", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Via":
 		return fmt.Errorf("receipt_header %s: it belongs to one answer only", name)
+	}
+	if slices.Contains(receiptHeaders, http.CanonicalHeaderKey(name)) {
+		return fmt.Errorf("receipt_header %s: it is kept anyway", name)
 	}
 	if ownHeader(name) || !httpguts.ValidHeaderFieldName(name) {
 		return fmt.Errorf("receipt_header %q: it cannot be kept", name)

@@ -113,7 +113,7 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 		hook.actionID = &p
 	}
 	hook.keepOrigin, hook.storeDown = o.Origin == "keep", o.StoreDown
-	hook.receiptBody, hook.receiptHeader, hook.maxResponse = o.ReceiptBody, o.ReceiptHeader, o.MaxResponse
+	hook.receiptBody, hook.receiptHeader, hook.maxResponse = o.ReceiptBody, distinct(o.ReceiptHeader), o.MaxResponse
 	hook.operation.was = w.OperationWas
 	hook.wait = defaultWait
 	if o.InFlightWait != nil {
@@ -223,6 +223,9 @@ func (h *Handler) compileAll() error {
 	for i := range h.Webhooks {
 		w := &h.Webhooks[i]
 		hook, err := w.compile(h.Options, string(h.ForwardRaw))
+		if err == nil && max(hook.maxBody, hook.maxResponse) > h.app.MaxMemory {
+			err = fmt.Errorf("max_body and max_response must be within max_memory, %d bytes", h.app.MaxMemory)
+		}
 		if err == nil && hook.key != nil {
 			hook.operation.webhook = h.whole(w)
 			hook.operation, err = h.app.own(hook.operation)
