@@ -148,10 +148,16 @@ func list(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error
 	if noted[decision(in.State)] {
 		return listNotes(ctx, s, in)
 	}
-	if in.State != "" {
+	if in.State == stranded {
+		now, err := s.Now(ctx)
+		if err != nil {
+			return ListAnswer{}, err
+		}
+		query.States, query.OlderThan = []store.State{store.FailedRetryable}, now.Add(-strandedAfter)
+	} else if in.State != "" {
 		state, ok := store.ParseState(in.State)
 		if !ok {
-			return ListAnswer{}, apiError(http.StatusBadRequest, fmt.Errorf("state %q: must be processing, completed, failed_retryable or ambiguous, or conflict, missing_key, malformed or too_large", in.State))
+			return ListAnswer{}, apiError(http.StatusBadRequest, fmt.Errorf("state %q: must be processing, completed, failed_retryable or ambiguous; stranded; or conflict, missing_key, malformed or too_large", in.State))
 		}
 		query.States = []store.State{state}
 	}

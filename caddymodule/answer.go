@@ -20,7 +20,9 @@ type answer struct {
 	header   http.Header
 	body     []byte
 	detail   string // of a refusal
-	err      error  // for the log alone
+
+	notCarriedOut bool  // the attempt ended failed_retryable
+	err           error // for the log alone
 }
 
 // refused is the error of a stage that ends a delivery. Its text is for the sender;
@@ -92,8 +94,16 @@ func replay(r store.Record) answer {
 		a.header.Add(f.Name, f.Value)
 	}
 	if r.Receipt.BodyDropped {
+		a.header.Del("Content-Encoding")
 		a.header.Set("N8n-Gate-Body", "dropped")
 	}
+	return a
+}
+
+// as is the same answer to the delivery that acted.
+func (a answer) as(what decision) answer {
+	a.decision = what
+	a.header.Del("Idempotent-Replayed")
 	return a
 }
 
@@ -112,10 +122,14 @@ func fromAttempt(c *claim, v verdict, ex *exchange, r store.Record, settleErr er
 		return refusal(refuse(what, http.StatusBadGateway, "the outcome could not be stored").because(settleErr))
 	case !r.Owned(c.hash) || r.State != v.to: // it lost its record: the record's word counts
 		return fromRecord(r)
+	case r.State == store.Completed && v.internal:
+		return replay(r).as(what)
 	case r.State == store.Completed:
 		return asItCame(what, ex)
 	case r.State == store.FailedRetryable:
-		return refusal(transient(what, "the event was not carried out").because(ex.err))
+		a := refusal(transient(what, "the event was not carried out").because(ex.err))
+		a.notCarriedOut = true
+		return a
 	default:
 		return refusal(refuse(what, unknown, "it is not known whether the event was carried out; a person decides").because(ex.err))
 	}
@@ -128,6 +142,7 @@ func asItCame(what decision, ex *exchange) answer {
 	a.header.Del("Idempotent-Replayed")
 	if ex.dropped {
 		a.header.Del("Content-Length")
+		a.header.Del("Content-Encoding")
 		a.header.Set("N8n-Gate-Body", "dropped")
 	}
 	return a
@@ -142,6 +157,9 @@ func (a answer) write(w http.ResponseWriter) {
 		header[name] = values
 	}
 	header.Set("N8n-Gate-Decision", string(a.decision))
+	if header.Get("Content-Type") == "" {
+		header["Content-Type"] = nil // or net/http would guess one from the body
+	}
 	bodyless := a.status == http.StatusNoContent || a.status == http.StatusNotModified
 	if bodyless {
 		header.Del("Content-Length")

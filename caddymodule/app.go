@@ -44,6 +44,12 @@ type App struct {
 	// left then is broken off and ambiguous. Default: 30s.
 	DrainTimeout caddy.Duration `json:"drain_timeout,omitempty"`
 
+	// What all request bodies and responses that are held at once may take, in bytes.
+	// Above it deliveries are told to come again. Bodies and responses of up to 64 KiB are
+	// not counted. Go's collector may take as much again, unless GOMEMLIMIT is set.
+	// Default: 512 MiB.
+	MaxMemory int64 `json:"max_memory,omitempty"`
+
 	// Operations whose records are left to expire though no webhook names them any more.
 	Forget []string `json:"forget,omitempty"`
 
@@ -90,6 +96,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.DrainTimeout == 0 {
 		a.DrainTimeout = caddy.Duration(defaultDrainTimeout)
 	}
+	a.MaxMemory = first(a.MaxMemory, defaultMaxMemory)
 	if a.StoreRaw == nil {
 		a.StoreRaw = json.RawMessage(`{"engine":"bolt"}`)
 	}
@@ -137,6 +144,9 @@ func (a *App) Validate() error {
 	if time.Duration(a.SweepInterval) < shortest || time.Duration(a.DrainTimeout) < shortest {
 		return fmt.Errorf("sweep_interval and drain_timeout must be at least %s", shortest)
 	}
+	if a.MaxMemory < 0 {
+		return errors.New("max_memory must be positive")
+	}
 	return checkStore(a.store.Identity())
 }
 
@@ -146,6 +156,7 @@ func (a *App) Start() error {
 	if err != nil {
 		return err
 	}
+	memory.setLimit(a.MaxMemory)
 	if held.created.CompareAndSwap(true, false) {
 		a.logger.Warn("started with a new, empty store: every event is new to it", zap.String("store", a.store.Identity()))
 	}
@@ -202,6 +213,7 @@ func (a *App) Cleanup() error {
 	var err error
 	if live := liveApp(); checked && live != nil && live != a && !caddy.Exiting() {
 		err = live.restoreRules()
+		memory.setLimit(live.MaxMemory)
 	}
 	if held == nil {
 		return err
@@ -240,13 +252,13 @@ func (a *App) check(l *lease) error {
 	case a.checked:
 		return nil
 	case a.closed:
-		return errors.New("this configuration is not in use any more")
+		return errOutdated
 	}
 	l.rules.Lock()
 	defer l.rules.Unlock()
 	operations := a.named()
 	if err := checkRules(context.Background(), l, operations, a.Forget); err != nil {
-		return err
+		return &refusedRules{err}
 	}
 	a.rules, a.checked = rulesText(operations), true
 	l.rules.text = a.rules

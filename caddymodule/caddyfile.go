@@ -16,6 +16,7 @@ import (
 //	    store bolt [PATH]
 //	    sweep_interval DUR
 //	    drain_timeout DUR
+//	    max_memory SIZE
 //	    forget NAME…
 //	}
 func parseGlobal(d *caddyfile.Dispenser, existing any) (any, error) {
@@ -40,6 +41,8 @@ func parseGlobal(d *caddyfile.Dispenser, existing any) (any, error) {
 			err = parseDuration(d, &app.SweepInterval)
 		case "drain_timeout":
 			err = parseDuration(d, &app.DrainTimeout)
+		case "max_memory":
+			err = parseSize(d, &app.MaxMemory)
 		case "forget":
 			err = parseNames(d, &app.Forget)
 		default:

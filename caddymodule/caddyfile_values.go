@@ -9,11 +9,13 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// nextWord returns the word that begins a line. A word may come once, save key:
-// its lines are the parts of one list.
+// repeatable words begin the lines of one list.
+var repeatable = words("key", "on_response", "respond", "receipt_header")
+
+// nextWord returns the word that begins a line. Words may come once, save those.
 func nextWord(d *caddyfile.Dispenser, seen map[string]bool) (string, error) {
 	word := d.Val()
-	if seen[word] && word != "key" {
+	if seen[word] && !repeatable[word] {
 		return "", d.Errf("%s: stands more than once", word)
 	}
 	seen[word] = true

@@ -1,8 +1,9 @@
 package caddymodule
 
 import (
-	"bytes"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/n8n-gate/n8n-gate/store"
@@ -14,15 +15,19 @@ import (
 // make reverse_proxy break the exchange off. It neither hijacks nor streams.
 type capture struct {
 	header http.Header // as the proxy writes it
-	limit  int
+	limit  int64
+
+	bodyless bool // it answers HEAD: a length is announced, and no body comes
 
 	status  int
 	sent    http.Header // as it was when the status came
-	body    bytes.Buffer
-	dropped bool
+	body    buffer
+	dropped bool // it was over the limit, or more than there is memory for
 }
 
-func newCapture(limit int) *capture { return &capture{header: make(http.Header), limit: limit} }
+func newCapture(limit int64, memory *share) *capture {
+	return &capture{header: make(http.Header), limit: limit, body: buffer{share: memory, free: freeResponse}}
+}
 
 func (c *capture) Header() http.Header { return c.header }
 
@@ -33,17 +38,21 @@ func (c *capture) WriteHeader(status int) {
 	}
 	c.status = status
 	c.sent = c.header.Clone()
+	// What is announced is set aside at once, so that nothing is copied as it comes.
+	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n > 0 && !c.bodyless && status != http.StatusNotModified {
+		c.dropped = n > c.limit || !c.body.room(int(n))
+	}
 }
 
 func (c *capture) Write(p []byte) (int, error) {
 	c.WriteHeader(http.StatusOK)
 	switch {
 	case c.dropped:
-	case c.body.Len()+len(p) > c.limit:
+	case int64(len(c.body.data)+len(p)) > c.limit || !c.body.room(len(p)):
 		c.dropped = true
-		c.body = bytes.Buffer{}
+		c.body.drop()
 	default:
-		c.body.Write(p)
+		c.body.data = append(c.body.data, p...)
 	}
 	return len(p), nil
 }
@@ -57,17 +66,17 @@ func (c *capture) FlushError() error { return nil }
 var receiptHeaders = []string{"Content-Type", "Content-Encoding", "Location", "Content-Security-Policy"}
 
 // receipt is what is kept of the exchange for replays; nil unless it completed.
-func (ex *exchange) receipt(v verdict) *store.Receipt {
-	if ex == nil || v.to != store.Completed {
+func (hook *webhook) receipt(ex *exchange, v verdict) *store.Receipt {
+	if v.to != store.Completed {
 		return nil
 	}
-	r := &store.Receipt{Status: ex.status, BodyDropped: ex.dropped}
-	for _, name := range receiptHeaders {
+	r := &store.Receipt{Status: ex.status, BodyDropped: ex.dropped || v.internal}
+	for _, name := range slices.Concat(receiptHeaders, hook.receiptHeader) {
 		for _, value := range ex.header.Values(name) {
 			r.Header = append(r.Header, store.Field{Name: name, Value: value})
 		}
 	}
-	if len(ex.body) > maxReceipt {
+	if r.BodyDropped || int64(len(ex.body)) > hook.receiptBody {
 		r.BodyDropped = true
 	} else {
 		r.Body = ex.body

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -27,7 +28,8 @@ var (
 	errOverloaded = errors.New("max_in_flight is reached")
 	errOther      = errors.New("the event that has this key had another content")
 	errReused     = errors.New("this content came under another key before")
-	errOutdated   = errors.New("another configuration names the events now")
+	errNoStore    = errors.New("no store")
+	errOutdated   = errors.New("another configuration names the events")
 )
 
 // claim asks for the right to act, durably. It is one atomic step: either this
@@ -38,7 +40,7 @@ func (d *delivery) claim(e event) (*claim, error) {
 	stopAt("before_claim")
 	ledger, err := d.gate.app.lease()
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, unavailable(fmt.Errorf("%w: %w", errNoStore, err))
 	}
 	c := &claim{ledger: ledger, event: e}
 	have, err := d.decide(context.WithoutCancel(d.request.Context()), c)
@@ -55,7 +57,9 @@ func (d *delivery) claim(e event) (*claim, error) {
 	if errors.Is(err, store.ErrUnknown) && c.token != "" {
 		// The claim may be on disk, and nothing was sent: take it back when the
 		// store answers again, instead of leaving a false doubt.
-		d.settleLater(c, verdict{to: store.FailedRetryable, reason: store.ReasonNotSent}, nil)
+		d.settleLater(c, store.Settlement{
+			Token: c.hash, To: store.FailedRetryable, Evidence: store.ByResponse, Reason: store.ReasonNotSent,
+		})
 	}
 	c.release()
 	switch {
@@ -65,6 +69,14 @@ func (d *delivery) claim(e event) (*claim, error) {
 		return nil, transient(decidedOverloaded, "too many deliveries are in flight").because(err)
 	}
 	return nil, unavailable(err)
+}
+
+// storeIsDown reports whether err is that the store cannot be opened or written to:
+// nothing was stored. What is wrong with one record, or unknown, is something else.
+func storeIsDown(err error) bool {
+	var r *refused
+	return errors.As(err, &r) && r.decision == decidedUnavailable && !errors.Is(r.err, errOutdated) &&
+		(errors.Is(r.err, errNoStore) || errors.Is(r.err, store.ErrNotStored)) && !errors.Is(r.err, store.ErrUnknown)
 }
 
 // decide reads what stands there and carries the claim rule out. Meanwhile no other
@@ -170,8 +182,11 @@ func (d *delivery) enterFlight(c *claim) bool {
 		hook.add(-1)
 		return false
 	}
-	c.ledger.attempts.add(1)
-	c.slots = []*gauge{hook, gate, &c.ledger.attempts}
+	c.slots = []*gauge{hook, gate}
+	if c.ledger != nil { // there is a store
+		c.ledger.attempts.add(1)
+		c.slots = append(c.slots, &c.ledger.attempts)
+	}
 	return true
 }
 

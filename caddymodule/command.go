@@ -38,7 +38,7 @@ func listCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&in.Operation, "operation", "", "only records of this operation")
-	cmd.Flags().StringVar(&in.State, "state", "", "only records in this state: processing, completed, failed_retryable, ambiguous; or refused deliveries: conflict, missing_key, malformed, too_large")
+	cmd.Flags().StringVar(&in.State, "state", "", "only records in this state: processing, completed, failed_retryable, ambiguous; stranded ones, whose sender will not come back; or refused deliveries: conflict, missing_key, malformed, too_large")
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "only records that are in their state for this reason")
 	cmd.Flags().StringVar(&in.OlderThan, "older-than", "", "only records in their state for longer than this duration, such as 1h")
 	return desk(cmd, func(c call) error {

@@ -44,6 +44,7 @@ type delivery struct {
 	path    string   // canonical, below the prefix
 	match   n8n.Match
 	request *http.Request
+	memory  share
 	started time.Time
 
 	// Evidence for the log, gathered on the way.
@@ -52,13 +53,15 @@ type delivery struct {
 	other          string       // the key under which the content came before
 	record         store.Record // as it stood last
 	upstreamStatus int
+	n8nAnswer      string        // which of n8n's own answers it was
+	hint           string        // which setting would have told more
 	claimed        time.Duration // how long each stage took
 	forwarded      time.Duration
 	settled        time.Duration
 }
 
 func newDelivery(h *Handler, path string, match n8n.Match, r *http.Request) *delivery {
-	d := &delivery{gate: h, path: path, match: match, request: r, started: time.Now()}
+	d := &delivery{gate: h, path: path, match: match, request: r, memory: share{budget: memory}, started: time.Now()}
 	if match.Found {
 		d.hook = h.webhooks[match.Index]
 	}
@@ -110,6 +113,12 @@ func (d *delivery) evidence(a answer) {
 	}
 	if d.upstreamStatus != 0 {
 		fields = append(fields, zap.Int("upstream_status", d.upstreamStatus))
+	}
+	if d.n8nAnswer != "" {
+		fields = append(fields, zap.String("n8n_answer", d.n8nAnswer))
+	}
+	if d.hint != "" {
+		fields = append(fields, zap.String("hint", d.hint))
 	}
 	if d.suspicion != "" {
 		fields = append(fields, zap.String("suspicion", d.suspicion))

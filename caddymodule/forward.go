@@ -30,6 +30,16 @@ type exchange struct {
 	body     []byte
 	dropped  bool // the body was over the limit
 	err      error
+
+	method, prefix, path, rawQuery string // what n8n was asked
+}
+
+// toN8N is the exchange as n8n's table of answers sees it.
+func (ex *exchange) toN8N() n8n.Exchange {
+	return n8n.Exchange{
+		Method: ex.method, Prefix: ex.prefix, Path: ex.path, RawQuery: ex.rawQuery,
+		Status: ex.status, Header: ex.header, Body: ex.body,
+	}
 }
 
 // forward sends the delivery to n8n, at most once; without a claim it goes ungated.
@@ -41,7 +51,8 @@ func (d *delivery) forward(exit context.Context, c *claim, body []byte) *exchang
 	defer cancel()
 	defer context.AfterFunc(exit, cancel)()
 	a := &attempt{header: c.header()}
-	response := newCapture(maxResponse)
+	response := newCapture(d.hook.maxResponse, &d.memory)
+	response.bodyless = d.request.Method == http.MethodHead
 	err := d.roundTrip(a.with(ownVars(ctx)), response, body)
 	d.upstreamStatus = response.status
 	if err == nil && a.broken != nil {
@@ -53,9 +64,11 @@ func (d *delivery) forward(exit context.Context, c *claim, body []byte) *exchang
 		timedOut: errors.Is(ctx.Err(), context.DeadlineExceeded),
 		status:   response.status,
 		header:   response.sent,
-		body:     response.body.Bytes(),
+		body:     response.body.data,
 		dropped:  response.dropped,
 		err:      err,
+
+		method: d.request.Method, prefix: d.gate.Prefix, path: d.path, rawQuery: d.request.URL.RawQuery,
 	}
 }
 
@@ -97,7 +110,9 @@ func (d *delivery) outgoing(ctx context.Context, body []byte) *http.Request {
 	r.TransferEncoding, r.Trailer, r.GetBody = nil, nil, nil
 	d.address(r)
 	for _, name := range droppedHeaders {
-		r.Header.Del(name)
+		if name != "Origin" || !d.hook.keepOrigin {
+			r.Header.Del(name)
+		}
 	}
 	keepContent(r.Header)
 	if d.gate.keepAlive {

@@ -141,7 +141,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if match.Found && d.hook.stream && d.authenticate() == nil {
 		return d.stream(w)
 	}
+	defer d.memory.release()
 	answer := d.deliver()
+	if d.hook != nil {
+		answer = answer.asSet(d.hook.respond)
+	} else {
+		answer = answer.asSet(h.Respond)
+	}
 	d.evidence(answer)
 	d.note(answer)
 	answer.write(w)
@@ -169,7 +175,10 @@ func (d *delivery) deliver() answer {
 		return refusal(err)
 	}
 	claim, err := d.claim(event)
-	if err != nil {
+	switch {
+	case storeIsDown(err) && d.hook.storeDown == "pass":
+		return d.unstored(body)
+	case err != nil:
 		return refusal(err)
 	}
 	defer claim.release()
@@ -177,7 +186,7 @@ func (d *delivery) deliver() answer {
 		return fromRecord(d.await(claim))
 	}
 	exchange := d.forward(claim.ledger.exit, claim, body)
-	verdict := classify(exchange)
+	verdict := d.classify(exchange)
 	record, err := d.settle(claim, verdict, exchange)
 	return fromAttempt(claim, verdict, exchange, record, err)
 }

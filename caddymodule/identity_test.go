@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -188,6 +189,24 @@ func TestModePass(t *testing.T) {
 	})
 }
 
+// What passes ungated is judged all the same: n8n's own words from before any execution
+// are no answer for a sender, nor are its errors.
+func TestPingsThatN8NDidNotTake(t *testing.T) {
+	inBubble(t, `{"missing_key":"pass","n8n_sandbox":"assumed"}`, func(g *testGate) {
+		g.reply = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = w.Write([]byte("n8n is starting up. Please wait"))
+		}
+		g.wants(g.send(http.MethodPost, demo, ``), http.StatusServiceUnavailable, decidedPassed, "")
+		g.reply = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json; charset=utf-8")
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write([]byte(`{"code":0,"message":"x","stacktrace":"at y"}`))
+		}
+		g.wants(g.send(http.MethodPost, demo, ``), http.StatusBadGateway, decidedPassed, "")
+	})
+}
+
 // unreachable is a proxy whose upstream cannot be connected to.
 type unreachable struct{}
 
@@ -221,6 +240,28 @@ func TestMethods(t *testing.T) {
 		if err != nil || have[0].State != store.Completed {
 			t.Fatalf("%v %s", err, have[0].State)
 		}
+	})
+}
+
+// An event that was not carried out, and whose sender stays away, is found.
+func TestStranded(t *testing.T) {
+	inBubble(t, `{}`, func(g *testGate) {
+		g.handler.proxy = unreachable{}
+		g.wants(g.deliver("e1"), http.StatusServiceUnavailable, decidedNew, "")
+		wantStranded := func(n int) {
+			t.Helper()
+			got, err := list(t.Context(), g.faults.real, ListRequest{State: stranded})
+			found, countErr := countStranded(t.Context(), g.faults.real)
+			if err != nil || countErr != nil || len(got.Records) != n || found["demo"] != n {
+				t.Fatalf("%v %v: %d listed, %v counted, want %d", err, countErr, len(got.Records), found, n)
+			}
+		}
+		wantStranded(0)
+		time.Sleep(strandedAfter + time.Second) // the bubble's clock
+		wantStranded(1)
+		g.handler.proxy = g
+		g.wants(g.deliver("e1"), http.StatusOK, decidedRetry, "")
+		wantStranded(0)
 	})
 }
 

@@ -22,22 +22,36 @@ var metrics = sync.OnceValue(func() *collectors {
 			Namespace: "caddy", Subsystem: "n8n_gate", Name: "transitions_total",
 			Help: "Moves of records from one state to another, with the reason.",
 		}, []string{"operation", "from", "to", "reason"}),
+		stranded: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "caddy", Subsystem: "n8n_gate", Name: "stranded",
+			Help: "Events that were not carried out and whose sender has not come back for 72 hours.",
+		}, []string{"operation"}),
 	}
 })
 
 type collectors struct {
 	deliveries, transitions *prometheus.CounterVec
+	stranded                *prometheus.GaugeVec
 }
 
 func registerMetrics(registry *prometheus.Registry) error {
 	m := metrics()
-	for _, c := range []prometheus.Collector{m.deliveries, m.transitions} {
+	for _, c := range []prometheus.Collector{m.deliveries, m.transitions, m.stranded} {
 		var already prometheus.AlreadyRegisteredError
 		if err := registry.Register(c); err != nil && !errors.As(err, &already) {
 			return err
 		}
 	}
 	return nil
+}
+
+// gaugeStranded shows what a count has found.
+func gaugeStranded(found map[string]int) {
+	gauge := metrics().stranded
+	gauge.Reset()
+	for operation, n := range found {
+		gauge.WithLabelValues(operation).Set(float64(n))
+	}
 }
 
 // observe counts a move that was stored.

@@ -3,13 +3,12 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
-	"regexp"
+	"maps"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
-	"github.com/n8n-gate/n8n-gate/signature"
 )
 
 const (
@@ -24,13 +23,13 @@ const (
 	longestTimeout   = 24 * time.Hour
 	longestRetention = 10 * 365 * 24 * time.Hour
 	largestBody      = 1 << 30
+	largestReceipt   = 1 << 20
 
 	// What an attempt may take beyond its timeout, for the receipt to be stored.
 	settleGrace = 30 * time.Second
 
-	// Until they can be configured:
-	maxResponse = 16 << 20 // a longer response is read to its end and thrown away
-	maxReceipt  = 64 << 10 // a longer body is not kept for replays
+	defaultMaxResponse = 16 << 20
+	maxReceiptDefault  = 64 << 10
 )
 
 // Options are what a webhook block sets; at the gate they are the defaults for
@@ -70,6 +69,52 @@ type Options struct {
 	// What a changed Key means for the events that the store knows. Without it a
 	// configuration that changes the key of known events is refused.
 	KeyChanged *KeyChanged `json:"key_changed,omitempty"`
+
+	// What n8n marks. n8n 2.x answers what a workflow says with a sandbox CSP; an
+	// answer without it is n8n's own, and some of those prove that nothing was begun.
+	// "required" (default): that proof counts once this upstream has shown a mark that
+	// only versions have which mark every answer; all upstreams of one forward are
+	// believed alike, so they must be of one version. "assumed": it counts at once. "absent":
+	// for n8n 1.x, which marks none: any 2xx with a body, but HTML, is taken for the
+	// workflow's success.
+	Sandbox string `json:"n8n_sandbox,omitempty"`
+
+	// What certain answers of the workflow mean; the first rule that matches decides.
+	// A webhook's own list replaces the gate's.
+	OnResponse []ResponseRule `json:"on_response,omitempty"`
+
+	// What an answer must hold to count as completed; any other is ambiguous.
+	CompleteWhen *Condition `json:"complete_when,omitempty"`
+
+	// What is sent instead of the gate's own answer, by decision: a word of the
+	// contract's table of answers but new, retry and passed, or not_carried_out for an
+	// attempt that did not act. A 2xx is refused where it would lie to the sender. The
+	// webhook's answers add to the gate's.
+	Respond map[string]Response `json:"respond,omitempty"`
+
+	// Where n8n's answer has the downstream system's id of what was done, so that a
+	// person can look it up there.
+	ActionID *Place `json:"action_id,omitempty"`
+
+	// The longest body in bytes that is kept for replays. Of a longer one only status
+	// and headers are kept, and replays say "N8n-Gate-Body: dropped". Default: 64 KiB.
+	ReceiptBody int64 `json:"receipt_body,omitempty"`
+
+	// Further headers that are kept for replays, beside Content-Type, Content-Encoding,
+	// Location and Content-Security-Policy. A webhook's list replaces the gate's.
+	ReceiptHeader []string `json:"receipt_header,omitempty"`
+
+	// The longest response in bytes that is held. The rest of a longer one is read and
+	// thrown away, and it is answered without a body. Default: 16 MiB.
+	MaxResponse int64 `json:"max_response,omitempty"`
+
+	// "keep": the sender's Origin reaches n8n. Default: it does not, since n8n then
+	// answers an unknown webhook with a page that proves nothing.
+	Origin string `json:"origin,omitempty"`
+
+	// What happens while the store cannot be used: "reject" (503, the default), or
+	// "pass": deliveries are forwarded ungated, and may act twice.
+	StoreDown string `json:"store_down,omitempty"`
 
 	// How long a duplicate waits for the attempt in flight before it is told to
 	// come again. 0 tells it at once. Default: 2s.
@@ -121,6 +166,29 @@ func (o Options) inherit(gate Options) Options {
 	if o.KeyChanged == nil {
 		o.KeyChanged = gate.KeyChanged
 	}
+	respond := maps.Clone(gate.Respond)
+	if respond == nil {
+		respond = make(map[string]Response)
+	}
+	maps.Copy(respond, o.Respond)
+	o.Respond = respond
+	if o.ActionID == nil {
+		o.ActionID = gate.ActionID
+	}
+	if len(o.ReceiptHeader) == 0 {
+		o.ReceiptHeader = gate.ReceiptHeader
+	}
+	o.ReceiptBody = first(o.ReceiptBody, gate.ReceiptBody, maxReceiptDefault)
+	o.MaxResponse = first(o.MaxResponse, gate.MaxResponse, defaultMaxResponse)
+	o.Origin = first(o.Origin, gate.Origin)
+	o.StoreDown = first(o.StoreDown, gate.StoreDown, "reject")
+	if len(o.OnResponse) == 0 {
+		o.OnResponse = gate.OnResponse
+	}
+	if o.CompleteWhen == nil {
+		o.CompleteWhen = gate.CompleteWhen
+	}
+	o.Sandbox = first(o.Sandbox, gate.Sandbox, sandboxRequired)
 	o.Mode = first(o.Mode, gate.Mode, "enforce")
 	o.ReusedBody = first(o.ReusedBody, gate.ReusedBody, off)
 	o.MissingKey = first(o.MissingKey, gate.MissingKey, "reject")
@@ -160,6 +228,14 @@ func (o Options) validate() error {
 		return errors.New("in_flight wait must not be negative")
 	case o.Timeout != 0 && (time.Duration(o.Timeout) < shortest || time.Duration(o.Timeout) > longestTimeout):
 		return fmt.Errorf("timeout must be at least %s and at most %s", shortest, longestTimeout)
+	case o.Origin != "" && o.Origin != "keep":
+		return fmt.Errorf("origin %q: must be keep", o.Origin)
+	case o.StoreDown != "" && o.StoreDown != "reject" && o.StoreDown != "pass":
+		return fmt.Errorf("store_down %q: must be reject or pass", o.StoreDown)
+	case o.ReceiptBody < 0 || o.ReceiptBody > largestReceipt:
+		return fmt.Errorf("receipt_body must be positive and at most %d bytes: receipts are kept in the store", largestReceipt)
+	case o.MaxResponse < 0 || o.MaxResponse > largestBody:
+		return fmt.Errorf("max_response must be positive and at most %d bytes: responses are held in memory", largestBody)
 	case o.MaxBody < 0 || o.MaxBody > largestBody:
 		return fmt.Errorf("max_body must be positive and at most %d bytes: bodies are held in memory", largestBody)
 	case o.MaxAttempts < 0:
@@ -176,114 +252,16 @@ func (o Options) validate() error {
 			return err
 		}
 	}
-	return errors.Join(o.Fingerprint.validate(), o.KeyChanged.validate())
-}
-
-// What a suspicion leads to.
-const (
-	hold = "hold" // 409: a person looks at it
-	warn = "flag" // a line in the log
-	off  = "off"
-)
-
-func watches(mode string) bool { return mode == hold || mode == warn || mode == off }
-
-// Fingerprint says how the content of a delivery is compared with that of the
-// event that its key names.
-type Fingerprint struct {
-	// "hold": another content is answered 409, nothing is forwarded, and a person sees
-	// it (default). "flag": it is taken as the same event, with a warning. "off".
-	Mode string `json:"mode"`
-
-	// The members of a JSON body that make up the content, for senders whose bodies
-	// change from try to try. Default: method, path, query and the whole body.
-	Members []string `json:"members,omitempty"`
-}
-
-func (f *Fingerprint) validate() error {
-	switch {
-	case f == nil:
-		return nil
-	case !watches(f.Mode):
-		return fmt.Errorf("fingerprint %q: must be hold, flag or off", f.Mode)
-	case f.Mode == off && len(f.Members) > 0:
-		return errors.New("fingerprint off takes no members")
+	_, err := o.judge("")
+	for word, response := range o.Respond {
+		err = errors.Join(err, response.validate(word))
 	}
-	if _, err := keyextract.CompileFingerprint(f.Members); err != nil {
-		return fmt.Errorf("fingerprint: %w", err)
+	for _, name := range o.ReceiptHeader {
+		err = errors.Join(err, checkReceiptHeader(name))
 	}
-	return nil
-}
-
-// Auth says how a webhook's senders prove who they are.
-type Auth struct {
-	// "token": a constant token in a header or query parameter. "none": anybody may send.
-	Kind string `json:"kind"`
-
-	// The header that carries the token.
-	Header string `json:"header,omitempty"`
-
-	// Or the query parameter that does.
-	Query string `json:"query,omitempty"`
-
-	// The tokens that are accepted, several while they are rotated. Each is one
-	// {env.NAME} or {file./path} placeholder, resolved when the configuration is
-	// loaded; literal and empty secrets are refused.
-	Secrets []string `json:"secrets,omitempty"`
-}
-
-func (a Auth) validate() error {
-	switch a.Kind {
-	case "none":
-		if a.Header != "" || a.Query != "" || len(a.Secrets) > 0 {
-			return errors.New("auth none takes no arguments")
-		}
-	case "token":
-		if (a.Header == "") == (a.Query == "") {
-			return errors.New("auth token needs either a header or a query parameter")
-		}
-		if len(a.Secrets) == 0 {
-			return errors.New("auth token needs at least one secret")
-		}
-	default:
-		if unbuiltAuth[a.Kind] {
-			return fmt.Errorf("auth %s: not built yet", a.Kind)
-		}
-		return fmt.Errorf("auth %q: unknown kind", a.Kind)
+	if o.ActionID != nil {
+		_, placeErr := o.ActionID.compile()
+		err = errors.Join(err, placeErr)
 	}
-	return nil
-}
-
-// verifier resolves the secrets. nil accepts everybody.
-func (a Auth) verifier() (*signature.Token, error) {
-	if a.Kind == "none" {
-		return nil, nil
-	}
-	secrets := make([]string, len(a.Secrets))
-	for i, s := range a.Secrets {
-		secret, err := resolveSecret(s)
-		if err != nil {
-			return nil, err
-		}
-		secrets[i] = secret
-	}
-	return signature.NewToken(a.Header, a.Query, secrets)
-}
-
-// secretPlaceholder is all that may stand for a secret: what is written out would
-// lie in clear in /config/ and in Caddy's autosave file.
-var secretPlaceholder = regexp.MustCompile(`^\{(env|file)\.[^{}]+\}$`)
-
-// resolveSecret reads a secret. Caddy's file provider answers an unreadable file
-// with an empty value (replacer.go), so empty is an error like unknown. Errors
-// name the placeholder, never the value.
-func resolveSecret(placeholder string) (string, error) {
-	if !secretPlaceholder.MatchString(placeholder) {
-		return "", errors.New("a secret must be one {env.NAME} or {file./path} placeholder, not written out")
-	}
-	secret, err := caddy.NewReplacer().ReplaceOrErr(placeholder, true, true)
-	if err != nil || secret == "" {
-		return "", fmt.Errorf("the secret %s is empty or cannot be read", placeholder)
-	}
-	return secret, nil
+	return errors.Join(o.Fingerprint.validate(), o.KeyChanged.validate(), checkSandbox(o.Sandbox), err)
 }

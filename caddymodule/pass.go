@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/n8n-gate/n8n-gate/n8n"
+	"github.com/n8n-gate/n8n-gate/store"
 )
 
 // pass lets a request below the prefix through to the next handler, ungated.
@@ -83,8 +85,29 @@ func (d *delivery) ping(body []byte) answer {
 	if !d.enterFlight(c) {
 		return refusal(transient(decidedOverloaded, "too many deliveries are in flight").because(errOverloaded))
 	}
-	exchange := d.forward(ledger.exit, nil, body)
+	return d.ungated(ledger.exit, body)
+}
+
+// unstored forwards while the store is down, where the user wants that.
+func (d *delivery) unstored(body []byte) answer {
+	d.suspicion = "the store is down: forwarded ungated, as store_down pass wants it"
+	c := new(claim)
+	if !d.enterFlight(c) {
+		return refusal(transient(decidedOverloaded, "too many deliveries are in flight").because(errOverloaded))
+	}
+	defer c.leaveFlight()
+	return d.ungated(context.Background(), body)
+}
+
+// ungated forwards without a claim.
+func (d *delivery) ungated(exit context.Context, body []byte) answer {
+	exchange := d.forward(exit, nil, body)
+	v := d.classify(exchange)
 	switch {
+	case exchange.complete && v.to == store.FailedRetryable:
+		return refusal(transient(decidedPassed, "n8n did not take the delivery"))
+	case exchange.complete && v.internal:
+		return refusal(refuse(decidedPassed, http.StatusBadGateway, "n8n answered with an error of its own"))
 	case exchange.complete:
 		return asItCame(decidedPassed, exchange)
 	case !exchange.sent:

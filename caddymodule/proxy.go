@@ -47,6 +47,8 @@ func refuseDetours(proxy *reverseproxy.Handler) error {
 		return errors.New("handle_response, replace_status and copy_response are refused: they would hide what n8n said")
 	case proxy.Rewrite != nil:
 		return errors.New("rewrite and method are refused: they would change where the delivery goes")
+	case proxy.RequestBuffers != 0 || proxy.ResponseBuffers != 0:
+		return errors.New("request_buffers and response_buffers are refused: the gate holds bodies itself, within its bounds")
 	case len(proxy.Upstreams) == 0 && proxy.DynamicUpstreamsRaw == nil:
 		return errors.New("no upstream is named")
 	}

@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -33,30 +32,43 @@ func (d *delivery) receive() ([]byte, error) {
 	if d.request.ContentLength > limit {
 		return nil, d.tooLarge()
 	}
-	var body bytes.Buffer
-	if d.request.ContentLength > 0 {
-		// One byte more than it holds, and bytes.Buffer reads to the end without growing.
-		body.Grow(int(min(d.request.ContentLength, firstRead)) + bytes.MinRead)
+	body := buffer{share: &d.memory, free: freeBody}
+	for {
+		if !body.room(d.nextRead(len(body.data))) {
+			return nil, transient(decidedOverloaded, "too much is held in memory").because(errMemory)
+		}
+		space := body.data[len(body.data):cap(body.data)]
+		n, err := d.request.Body.Read(space[:min(int64(len(space)), limit+1-int64(len(body.data)))])
+		body.data = body.data[:len(body.data)+n]
+		var handled caddyhttp.HandlerError
+		switch {
+		case int64(len(body.data)) > limit:
+			return nil, d.tooLarge()
+		case errors.Is(err, io.EOF):
+			return body.data, nil
+		case errors.As(err, &handled) && handled.StatusCode == http.StatusRequestEntityTooLarge: // request_body max_size
+			return nil, d.tooLarge().because(err)
+		case err != nil:
+			return nil, refuse(decidedMalformed, http.StatusBadRequest, "the body did not arrive whole").because(err)
+		}
 	}
-	n, err := body.ReadFrom(io.LimitReader(d.request.Body, limit+1))
-	var handled caddyhttp.HandlerError
-	switch {
-	case errors.As(err, &handled) && handled.StatusCode == http.StatusRequestEntityTooLarge: // request_body max_size
-		return nil, d.tooLarge().because(err)
-	case err != nil:
-		return nil, refuse(decidedMalformed, http.StatusBadRequest, "the body did not arrive whole").because(err)
-	case n > limit:
-		return nil, d.tooLarge()
+}
+
+var errMemory = errors.New("max_memory is reached")
+
+// nextRead is how much room the next read wants. What is announced is set aside at
+// once, so that nothing is copied as it comes; pages that were never written to cost
+// the machine nothing.
+func (d *delivery) nextRead(have int) int {
+	if announced := d.request.ContentLength; announced > 0 && have == 0 {
+		return int(announced) + 1 // one more, to see the end
 	}
-	return body.Bytes(), nil
+	return 1
 }
 
 func (d *delivery) tooLarge() *refused {
 	return refuse(decidedTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", d.hook.maxBody))
 }
-
-// firstRead is how much memory a sender gets on its word alone.
-const firstRead = 64 << 10
 
 // event is what a delivery says of itself.
 type event struct {
@@ -70,6 +82,13 @@ type event struct {
 func (d *delivery) extract(body []byte) (event, error) {
 	if d.hook.key == nil {
 		return event{}, nil
+	}
+	switch d.request.Header.Get("Content-Encoding") {
+	case "gzip", "deflate":
+		if !d.memory.take(d.hook.maxBody) {
+			return event{}, transient(decidedOverloaded, "too much is held in memory").because(errMemory)
+		}
+		defer d.memory.give(d.hook.maxBody) // what is decoded is of no use beyond
 	}
 	decoded, err := keyextract.Decode(d.request.Header, body, d.hook.maxBody)
 	switch {

@@ -73,6 +73,14 @@ func (o *operation) identity(key string, formerKey string) []store.ID {
 	return ids
 }
 
+// refusedRules is why a configuration cannot be used, to whoever asks what kind of
+// fault it is: not the store's.
+type refusedRules struct{ cause error }
+
+func (r *refusedRules) Error() string        { return r.cause.Error() }
+func (r *refusedRules) Unwrap() error        { return r.cause }
+func (r *refusedRules) Is(target error) bool { return target == errOutdated }
+
 // checkRules compares the configuration's operations with what the store
 // remembers, and writes down what is new. It refuses a rule that changed unsaid,
 // and records that nobody names any more; then it has changed nothing.

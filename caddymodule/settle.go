@@ -22,11 +22,15 @@ const (
 func (d *delivery) settle(c *claim, v verdict, ex *exchange) (store.Record, error) {
 	defer func(begin time.Time) { d.settled = time.Since(begin) }(time.Now())
 	stopAt("after_response")
-	record, err := d.trySettle(c, v, ex)
+	said := store.Settlement{
+		Token: c.hash, To: v.to, Evidence: store.ByResponse, Reason: v.reason, Reported: v.reported,
+		Receipt: d.hook.receipt(ex, v), ActionID: d.hook.action(ex, v),
+	}
+	record, err := d.trySettle(c, said)
 	if err != nil {
 		d.gate.logger.Error("the outcome of an attempt could not be stored; it is tried again until the deadline",
 			zap.String("operation", d.operation()), zap.String("correlation_id", d.correlationID()), zap.Error(err))
-		d.settleLater(c, v, ex)
+		d.settleLater(c, said)
 		return c.record, err
 	}
 	d.record = record
@@ -34,10 +38,7 @@ func (d *delivery) settle(c *claim, v verdict, ex *exchange) (store.Record, erro
 	return record, nil
 }
 
-func (d *delivery) trySettle(c *claim, v verdict, ex *exchange) (store.Record, error) {
-	settlement := store.Settlement{
-		Token: c.hash, To: v.to, Evidence: store.ByResponse, Reason: v.reason, Receipt: ex.receipt(v),
-	}
+func (d *delivery) trySettle(c *claim, said store.Settlement) (store.Record, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleGrace)
 	defer cancel()
 	have := []store.Record{c.record}
@@ -49,7 +50,7 @@ func (d *delivery) trySettle(c *claim, v verdict, ex *exchange) (store.Record, e
 	}
 	have, err := store.Update(ctx, c.ledger, have,
 		func(now time.Time, have []store.Record) ([]store.Change, error) {
-			next, err := store.Settle(have[0], settlement, now)
+			next, err := store.Settle(have[0], said, now)
 			if errors.Is(err, store.ErrIllegalMove) || errors.Is(err, store.ErrNotOwner) {
 				return nil, nil // settled already, by us (an unknown commit) or by others
 			}
@@ -58,9 +59,10 @@ func (d *delivery) trySettle(c *claim, v verdict, ex *exchange) (store.Record, e
 	return have[0], err
 }
 
-// settleLater goes on trying to store an outcome, with its own hold on the store.
+// settleLater goes on trying to store an outcome, with its own hold on the store. It
+// holds what is to be stored, not the response: the delivery gives its memory back.
 // Past the deadline the record is ambiguous, and the last try is late evidence.
-func (d *delivery) settleLater(c *claim, v verdict, ex *exchange) {
+func (d *delivery) settleLater(c *claim, said store.Settlement) {
 	later := &claim{ledger: c.ledger.again(), record: c.record, hash: c.hash}
 	later.slots = []*gauge{&later.ledger.attempts}
 	later.ledger.attempts.add(1)
@@ -76,7 +78,7 @@ func (d *delivery) settleLater(c *claim, v verdict, ex *exchange) {
 			last := !time.Now().Before(deadline)
 			time.Sleep(pause)
 			pause = min(2*pause, maxPause)
-			record, err := d.trySettle(later, v, ex)
+			record, err := d.trySettle(later, said)
 			if err == nil {
 				logger.Info("an attempt is settled at last", zap.String("state", record.State.String()))
 				return

@@ -10,11 +10,15 @@ import (
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
+// strandedEvery is rare: counting what is stranded reads every record.
+const strandedEvery = 10 * time.Minute
+
 // sweep runs until ctx ends: at once, for the orphans of a former process, and
 // then every interval for deadlines that have passed and records that expired.
 func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *zap.Logger) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	var counted time.Time
 	for {
 		swept, err := store.Sweep(ctx, s, s.orphaned.Load())
 		switch {
@@ -30,6 +34,14 @@ func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *za
 		}
 		if swept.Expired > 0 {
 			logger.Info("expired records deleted", zap.Int("records", swept.Expired))
+		}
+		if now := time.Now(); now.Sub(counted) >= strandedEvery {
+			if found, err := countStranded(ctx, s); err == nil {
+				counted = now
+				gaugeStranded(found)
+			} else if !errors.Is(err, context.Canceled) {
+				logger.Error("counting stranded records failed; it is tried again", zap.Error(err))
+			}
 		}
 		select {
 		case <-ctx.Done():

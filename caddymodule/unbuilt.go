@@ -12,11 +12,9 @@ import (
 // Words of the grammar that are still to come. They are load errors: an option
 // that is silently ignored would promise what nobody keeps.
 var (
-	unbuiltGlobal = words("max_memory", "notify")
+	unbuiltGlobal = words("notify")
 	unbuiltOption = words(
-		"provider", "handshake", "repeat_safe", "n8n_sandbox", "on_response", "complete_when", "confirm", "action_id", "execution_id", "respond",
-		"batch", "batch_forward", "batch_max", "max_response", "receipt_body", "receipt_header", "origin",
-		"store_down", "owner",
+		"provider", "handshake", "repeat_safe", "confirm", "execution_id", "batch", "batch_forward", "batch_max", "owner",
 	)
 	unbuiltAuth   = words("hmac", "basic", "standard_webhooks", "ecdsa", "ed25519", "jwt", "rsa", "mtls", "upstream")
 	unbuiltEngine = words("postgres")

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/n8n"
 	"github.com/n8n-gate/n8n-gate/signature"
+	"github.com/n8n-gate/n8n-gate/store"
 )
 
 // Webhook is one production webhook of n8n that the gate protects.
@@ -43,26 +45,34 @@ type webhook struct {
 	stream bool             // mode pass: nothing below but auth counts
 	auth   *signature.Token // nil: anybody may send
 
-	pattern     string
-	operation   *operation
-	key         *keyextract.Rule // nil: nothing has a key, all passes
-	formerKey   *keyextract.Rule // key_changed from
-	pings       bool             // deliveries without any key pass
-	fingerprint *keyextract.Fingerprint
-	differing   string // hold, flag or off: what another fingerprint leads to
-	reusedBody  string
-	inFlight    gauge
-	maxInFlight int
-	wait        time.Duration
-	timeout     time.Duration
-	retention   time.Duration
-	maxBody     int64
-	maxAttempts int
-	logKey      string
+	pattern       string
+	operation     *operation
+	key           *keyextract.Rule // nil: nothing has a key, all passes
+	formerKey     *keyextract.Rule // key_changed from
+	pings         bool             // deliveries without any key pass
+	fingerprint   *keyextract.Fingerprint
+	differing     string // hold, flag or off: what another fingerprint leads to
+	reusedBody    string
+	judge         judge
+	respond       map[string]Response
+	actionID      *place
+	receiptBody   int64
+	receiptHeader []string
+	maxResponse   int64
+	keepOrigin    bool
+	storeDown     string
+	inFlight      gauge
+	maxInFlight   int
+	wait          time.Duration
+	timeout       time.Duration
+	retention     time.Duration
+	maxBody       int64
+	maxAttempts   int
+	logKey        string
 }
 
 // compile makes w ready, with what the gate says about all its webhooks.
-func (w *Webhook) compile(gate Options) (*webhook, error) {
+func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 	if err := w.validate(); err != nil {
 		return nil, err
 	}
@@ -77,6 +87,12 @@ func (w *Webhook) compile(gate Options) (*webhook, error) {
 			return nil, fmt.Errorf("auth: %w", err)
 		}
 	}
+	for _, word := range []decision{decidedUnrouted, decidedMethod} {
+		if _, set := w.Respond[string(word)]; set {
+			return nil, fmt.Errorf("respond %s: belongs to the gate: no webhook was found then", word)
+		}
+	}
+	hook.respond = o.Respond
 	if hook.stream {
 		return hook, w.onlyPasses()
 	}
@@ -86,6 +102,18 @@ func (w *Webhook) compile(gate Options) (*webhook, error) {
 	if err := hook.identify(o, strings.Count("/"+w.Pattern+"/", "/*/")); err != nil {
 		return nil, err
 	}
+	if hook.judge, err = o.judge(upstream); err != nil {
+		return nil, err
+	}
+	if o.ActionID != nil {
+		p, err := o.ActionID.compile()
+		if err != nil {
+			return nil, fmt.Errorf("action_id: %w", err)
+		}
+		hook.actionID = &p
+	}
+	hook.keepOrigin, hook.storeDown = o.Origin == "keep", o.StoreDown
+	hook.receiptBody, hook.receiptHeader, hook.maxResponse = o.ReceiptBody, distinct(o.ReceiptHeader), o.MaxResponse
 	hook.operation.was = w.OperationWas
 	hook.wait = defaultWait
 	if o.InFlightWait != nil {
@@ -99,12 +127,27 @@ func (w *Webhook) compile(gate Options) (*webhook, error) {
 // onlyPasses refuses what a webhook in mode pass says of its own and nobody heeds.
 func (w *Webhook) onlyPasses() error {
 	own := w.Options
-	own.Mode, own.Methods, own.Auth, own.LogKey = "", nil, nil, ""
+	own.Mode, own.Methods, own.Auth, own.LogKey, own.Respond = "", nil, nil, "", nil
 	if !reflect.DeepEqual(own, Options{}) || len(w.OperationWas) > 0 {
-		return errors.New("mode pass claims nothing: only operation, methods, auth and log_key go with it")
+		return errors.New("mode pass claims nothing: only operation, methods, auth, respond and log_key go with it")
 	}
 	return nil
 }
+
+// action is the downstream's id of what a completed exchange did.
+func (hook *webhook) action(ex *exchange, v verdict) string {
+	if hook.actionID == nil || v.to != store.Completed {
+		return ""
+	}
+	id, _ := hook.actionID.text(ex)
+	if len(id) > maxActionID || strings.ContainsFunc(id, unicode.IsControl) {
+		return ""
+	}
+	return id
+}
+
+// maxActionID bounds what a workflow's answer can put into a record.
+const maxActionID = 200
 
 // identify prepares what tells events apart. wildcards is how many segments of the
 // path come first in every key.
@@ -179,7 +222,10 @@ func (h *Handler) compileAll() error {
 	h.paths = paths
 	for i := range h.Webhooks {
 		w := &h.Webhooks[i]
-		hook, err := w.compile(h.Options)
+		hook, err := w.compile(h.Options, string(h.ForwardRaw))
+		if err == nil && max(hook.maxBody, hook.maxResponse) > h.app.MaxMemory {
+			err = fmt.Errorf("max_body and max_response must be within max_memory, %d bytes", h.app.MaxMemory)
+		}
 		if err == nil && hook.key != nil {
 			hook.operation.webhook = h.whole(w)
 			hook.operation, err = h.app.own(hook.operation)

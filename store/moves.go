@@ -24,11 +24,13 @@ const (
 	ReasonBound        = "bound"              // an execution bound itself to the attempt
 	ReasonNotSent      = "not_sent"           // proven: no connection was obtained
 	ReasonRefused      = "refused"            // proven: n8n answered before any execution
+	ReasonRejected     = "rejected"           // proven: n8n refused this request before any execution
 	ReasonReported     = "reported"           // the workflow said that it failed
 	ReasonTimeout      = "timeout"            // no answer in time, after it was sent
 	ReasonInterrupted  = "interrupted"        // the exchange broke after it was sent
 	ReasonUnrecognised = "unrecognised"       // an answer that proves nothing
 	ReasonErrorAnswer  = "error_answer"       // the workflow answered with an error that proves nothing
+	ReasonCondition    = "condition"          // the answer is not what complete_when demands
 	ReasonHolderLost   = "holder_lost"        // the process that waited for the answer is gone
 	ReasonDeadline     = "deadline"           // nothing settled the attempt in time
 	ReasonExhausted    = "attempts_exhausted" // the workflow reported max_attempts failures

@@ -6,6 +6,7 @@
 #   tests/run.sh --no-lint          leave golangci-lint out
 #   tests/run.sh --no-smoke         leave the build with xcaddy out
 #   tests/run.sh --fuzz 30s         also run each fuzz target for so long
+#   tests/run.sh --soak             also 200,000 deliveries without a fault
 #
 # Needs Go and, for the race detector, a C compiler; curl for the smoke test; Node
 # for what is compared with JSON.parse, which is skipped without it. The scripts are
@@ -21,6 +22,7 @@ while [ $# -gt 0 ]; do
 	--short) short=(-short) lint='' smoke='' ;;
 	--no-lint) lint='' ;;
 	--no-smoke) smoke='' ;;
+	--soak) export N8N_GATE_SOAK=1 ;;
 	--fuzz)
 		fuzz=${2:?--fuzz needs a duration}
 		shift

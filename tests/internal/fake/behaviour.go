@@ -245,3 +245,23 @@ func hasHeader(headers []string, name string) bool {
 	}
 	return false
 }
+
+// NotRegistered answers, before any execution, that no workflow has this webhook, as
+// n8n 2.40.7 does: without its mark, and without an action.
+func NotRegistered(x *Exchange) {
+	if !x.Receive() {
+		return
+	}
+	path := strings.TrimPrefix(x.Request.Target, "/webhook/")
+	x.answer(http.StatusNotFound, fmt.Sprintf(`{"code":404,"message":"The requested webhook \"%s %s\" is not registered.","hint":%q}`,
+		x.Request.Method, path, "The workflow must be active for a production URL to run successfully. You can activate the workflow using the toggle in the top-right of the editor. "+
+			"Note that unlike test URL calls, production URL calls aren't shown on the canvas (only in the executions list)"))
+}
+
+// Relays acts and answers with n8n's own words, marked as a workflow's: it acted, and
+// then met such an answer elsewhere.
+func Relays(x *Exchange) {
+	if x.Act() > 0 {
+		x.answer(http.StatusNotFound, `{"code":404,"message":"The requested webhook \"POST orders\" is not registered."}`, sandboxed)
+	}
+}

@@ -272,3 +272,10 @@ func (n *N8N) serve(c net.Conn, number int) {
 		}
 	}
 }
+
+// Forget drops what is scripted and has not happened.
+func (n *N8N) Forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.script = nil
+}

@@ -1,0 +1,84 @@
+package caddymodule
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/n8n-gate/n8n-gate/signature"
+)
+
+// Auth says how a webhook's senders prove who they are.
+type Auth struct {
+	// "token": a constant token in a header or query parameter. "none": anybody may send.
+	Kind string `json:"kind"`
+
+	// The header that carries the token.
+	Header string `json:"header,omitempty"`
+
+	// Or the query parameter that does.
+	Query string `json:"query,omitempty"`
+
+	// The tokens that are accepted, several while they are rotated. Each is one
+	// {env.NAME} or {file./path} placeholder, resolved when the configuration is
+	// loaded; literal and empty secrets are refused.
+	Secrets []string `json:"secrets,omitempty"`
+}
+
+func (a Auth) validate() error {
+	switch a.Kind {
+	case "none":
+		if a.Header != "" || a.Query != "" || len(a.Secrets) > 0 {
+			return errors.New("auth none takes no arguments")
+		}
+	case "token":
+		if (a.Header == "") == (a.Query == "") {
+			return errors.New("auth token needs either a header or a query parameter")
+		}
+		if len(a.Secrets) == 0 {
+			return errors.New("auth token needs at least one secret")
+		}
+	default:
+		if unbuiltAuth[a.Kind] {
+			return fmt.Errorf("auth %s: not built yet", a.Kind)
+		}
+		return fmt.Errorf("auth %q: unknown kind", a.Kind)
+	}
+	return nil
+}
+
+// verifier resolves the secrets. nil accepts everybody.
+func (a Auth) verifier() (*signature.Token, error) {
+	if a.Kind == "none" {
+		return nil, nil
+	}
+	secrets := make([]string, len(a.Secrets))
+	for i, s := range a.Secrets {
+		secret, err := resolveSecret(s)
+		if err != nil {
+			return nil, err
+		}
+		secrets[i] = secret
+	}
+	return signature.NewToken(a.Header, a.Query, secrets)
+}
+
+// secretPlaceholder is all that may stand for a secret: what is written out would
+// lie in clear in /config/ and in Caddy's autosave file.
+var secretPlaceholder = regexp.MustCompile(`^\{(env|file)\.[^{}]+\}$`)
+
+// resolveSecret reads a secret. Caddy's file provider answers an unreadable file
+// with an empty value (replacer.go), so empty is an error like unknown. Errors
+// name the placeholder, never the value.
+func resolveSecret(placeholder string) (string, error) {
+	if !secretPlaceholder.MatchString(placeholder) {
+		return "", errors.New("a secret must be one {env.NAME} or {file./path} placeholder, not written out")
+	}
+	secret, err := caddy.NewReplacer().ReplaceOrErr(placeholder, true, true)
+	if err != nil || secret == "" {
+		return "", fmt.Errorf("the secret %s is empty or cannot be read", placeholder)
+	}
+	return secret, nil
+}
