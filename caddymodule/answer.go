@@ -83,21 +83,36 @@ func fromRecord(r store.Record) answer {
 
 // replay answers with the stored receipt.
 func replay(r store.Record) answer {
-	a := answer{decision: decidedReplayed, status: http.StatusOK, header: make(http.Header)}
-	a.header.Set("Idempotent-Replayed", "true")
+	a := answer{decision: decidedReplayed, status: http.StatusOK}
 	if r.Receipt == nil || r.Receipt.Status == 0 { // settled by a person or the API
-		a.header.Set("N8n-Gate-Receipt", "none")
+		a.header = http.Header{"Idempotent-Replayed": {"true"}, "N8n-Gate-Receipt": {"none"}}
 		return a
 	}
 	a.status, a.body = r.Receipt.Status, r.Receipt.Body
-	for _, f := range r.Receipt.Header {
-		a.header.Add(f.Name, f.Value)
-	}
+	a.header = headerOf(r.Receipt.Header, store.Field{Name: "Idempotent-Replayed", Value: "true"})
 	if r.Receipt.BodyDropped {
 		a.header.Del("Content-Encoding")
 		a.header.Set("N8n-Gate-Body", "dropped")
 	}
 	return a
+}
+
+// headerOf makes a header of lines whose names are canonical. Its values stand in one
+// piece of memory, as net/textproto reads them.
+func headerOf(lines []store.Field, more ...store.Field) http.Header {
+	h := make(http.Header, len(lines)+len(more))
+	values := make([]string, 0, len(lines)+len(more))
+	for _, list := range [...][]store.Field{more, lines} {
+		for _, line := range list {
+			if h[line.Name] != nil {
+				h.Add(line.Name, line.Value)
+				continue
+			}
+			values = append(values, line.Value)
+			h[line.Name] = values[len(values)-1 : len(values) : len(values)]
+		}
+	}
+	return h
 }
 
 // as is the same answer to the delivery that acted.
@@ -156,7 +171,8 @@ func (a answer) write(w http.ResponseWriter) {
 	for name, values := range a.header {
 		header[name] = values
 	}
-	header.Set("N8n-Gate-Decision", string(a.decision))
+	own := []string{string(a.decision), ""}
+	header["N8n-Gate-Decision"] = own[:1:1]
 	if header.Get("Content-Type") == "" {
 		header["Content-Type"] = nil // or net/http would guess one from the body
 	}
@@ -164,7 +180,8 @@ func (a answer) write(w http.ResponseWriter) {
 	if bodyless {
 		header.Del("Content-Length")
 	} else {
-		header.Set("Content-Length", strconv.Itoa(len(a.body)))
+		own[1] = strconv.Itoa(len(a.body))
+		header["Content-Length"] = own[1:]
 	}
 	w.WriteHeader(a.status)
 	if !bodyless && len(a.body) > 0 {

@@ -233,6 +233,9 @@ func (a *App) Cleanup() error {
 // first one compares the key rules: Caddy may serve requests before it has called
 // Start.
 func (a *App) lease() (*lease, error) {
+	if l := a.share(); l != nil {
+		return l, nil
+	}
 	l, err := acquire(a.store)
 	if err != nil {
 		return nil, err
@@ -242,6 +245,16 @@ func (a *App) lease() (*lease, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// share takes a hold beside the app's own, once it has one and the rules are compared.
+func (a *App) share() *lease {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.held == nil || !a.checked {
+		return nil
+	}
+	return a.held.again()
 }
 
 // check makes the configuration's key rules those of the store, once.

@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -39,7 +38,11 @@ func (c *capture) WriteHeader(status int) {
 	c.status = status
 	c.sent = c.header.Clone()
 	// What is announced is set aside at once, so that nothing is copied as it comes.
-	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n > 0 && !c.bodyless && status != http.StatusNotModified {
+	length := c.header.Get("Content-Length")
+	if length == "" || c.bodyless || status == http.StatusNotModified {
+		return
+	}
+	if n, err := strconv.ParseInt(length, 10, 64); err == nil && n > 0 {
 		c.dropped = n > c.limit || !c.body.room(int(n))
 	}
 }
@@ -71,9 +74,12 @@ func (hook *webhook) receipt(ex *exchange, v verdict) *store.Receipt {
 		return nil
 	}
 	r := &store.Receipt{Status: ex.status, BodyDropped: ex.dropped || v.internal}
-	for _, name := range slices.Concat(receiptHeaders, hook.receiptHeader) {
-		for _, value := range ex.header.Values(name) {
-			r.Header = append(r.Header, store.Field{Name: name, Value: value})
+	r.Header = make([]store.Field, 0, len(receiptHeaders)+len(hook.receiptHeader))
+	for _, names := range [...][]string{receiptHeaders, hook.receiptHeader} {
+		for _, name := range names {
+			for _, value := range ex.header.Values(name) {
+				r.Header = append(r.Header, store.Field{Name: name, Value: value})
+			}
 		}
 	}
 	if r.BodyDropped || int64(len(ex.body)) > hook.receiptBody {

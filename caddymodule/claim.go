@@ -43,7 +43,7 @@ func (d *delivery) claim(e event) (*claim, error) {
 		return nil, unavailable(fmt.Errorf("%w: %w", errNoStore, err))
 	}
 	c := &claim{ledger: ledger, event: e}
-	have, err := d.decide(context.WithoutCancel(d.request.Context()), c)
+	have, err := d.decide(context.Background(), c)
 	if err == nil {
 		c.record = standing(have)
 		c.won = c.record.State == store.Processing && c.record.Owned(c.hash)
@@ -74,6 +74,9 @@ func (d *delivery) claim(e event) (*claim, error) {
 // storeIsDown reports whether err is that the store cannot be opened or written to:
 // nothing was stored. What is wrong with one record, or unknown, is something else.
 func storeIsDown(err error) bool {
+	if err == nil {
+		return false
+	}
 	var r *refused
 	return errors.As(err, &r) && r.decision == decidedUnavailable && !errors.Is(r.err, errOutdated) &&
 		(errors.Is(r.err, errNoStore) || errors.Is(r.err, store.ErrNotStored)) && !errors.Is(r.err, store.ErrUnknown)
@@ -96,6 +99,9 @@ func (d *delivery) decide(ctx context.Context, c *claim) ([]store.Record, error)
 		return d.claimRule(ctx, c, now, standing(have))
 	}
 	have, err = store.Update(ctx, c.ledger, have, rule)
+	if err == nil {
+		return have, nil
+	}
 	var conflict *store.Conflict
 	if !errors.As(err, &conflict) {
 		return have, err

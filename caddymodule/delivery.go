@@ -3,10 +3,11 @@ package caddymodule
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -135,14 +136,16 @@ func (d *delivery) evidence(a answer) {
 	entry.Write(fields...)
 }
 
-// correlationID is Caddy's own id of the request, which its access log can show too.
+// correlationID is Caddy's own id of the request, {http.request.uuid}, which its
+// access log can show too. It is taken from where the placeholder takes it
+// (caddyhttp/replacer.go), which costs a fifth.
 func (d *delivery) correlationID() string {
-	repl, ok := d.request.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	vars, _ := d.request.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	id, ok := vars["uuid"].(fmt.Stringer)
 	if !ok {
 		return ""
 	}
-	id, _ := repl.GetString("http.request.uuid")
-	return id
+	return id.String()
 }
 
 // loggedKey is the event key as log_key wants it. A hash is enough to follow an

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/n8n-gate/n8n-gate/n8n"
+	"github.com/n8n-gate/n8n-gate/store"
 )
 
 // exchange is what is known of one attempt's way to n8n and back.
@@ -129,13 +130,13 @@ func (c *claim) header() http.Header {
 	if c == nil {
 		return nil
 	}
-	h := make(http.Header, len(gateHeaders))
-	h.Set("N8n-Gate-Operation", c.record.Operation)
-	h.Set("N8n-Gate-Event-Key", c.record.EventKey)
-	h.Set("N8n-Gate-Attempt", strconv.Itoa(c.record.Attempt))
-	h.Set("N8n-Gate-Token", c.token)
-	h.Set("N8n-Gate-Idempotency-Key", c.record.IdempotencyKey())
-	return h
+	return headerOf([]store.Field{
+		{Name: "N8n-Gate-Operation", Value: c.record.Operation},
+		{Name: "N8n-Gate-Event-Key", Value: c.record.EventKey},
+		{Name: "N8n-Gate-Attempt", Value: strconv.Itoa(c.record.Attempt)},
+		{Name: "N8n-Gate-Token", Value: c.token},
+		{Name: "N8n-Gate-Idempotency-Key", Value: c.record.IdempotencyKey()},
+	})
 }
 
 // address gives r the path that n8n reads as the one that was decided on, and none

@@ -59,7 +59,7 @@ func (s *openStore) Destruct() error {
 // lease is one hold on an open store.
 type lease struct {
 	*openStore
-	identity string
+	identity any // a string; as a key of openStores it would be boxed each time
 	once     sync.Once
 }
 

@@ -40,18 +40,24 @@ func (d *delivery) receive() ([]byte, error) {
 		space := body.data[len(body.data):cap(body.data)]
 		n, err := d.request.Body.Read(space[:min(int64(len(space)), limit+1-int64(len(body.data)))])
 		body.data = body.data[:len(body.data)+n]
-		var handled caddyhttp.HandlerError
 		switch {
 		case int64(len(body.data)) > limit:
 			return nil, d.tooLarge()
 		case errors.Is(err, io.EOF):
 			return body.data, nil
-		case errors.As(err, &handled) && handled.StatusCode == http.StatusRequestEntityTooLarge: // request_body max_size
-			return nil, d.tooLarge().because(err)
 		case err != nil:
-			return nil, refuse(decidedMalformed, http.StatusBadRequest, "the body did not arrive whole").because(err)
+			return nil, d.brokenOff(err)
 		}
 	}
+}
+
+// brokenOff refuses a body that did not arrive whole.
+func (d *delivery) brokenOff(err error) error {
+	var handled caddyhttp.HandlerError
+	if errors.As(err, &handled) && handled.StatusCode == http.StatusRequestEntityTooLarge { // request_body max_size
+		return d.tooLarge().because(err)
+	}
+	return refuse(decidedMalformed, http.StatusBadRequest, "the body did not arrive whole").because(err)
 }
 
 var errMemory = errors.New("max_memory is reached")
@@ -103,12 +109,8 @@ func (d *delivery) extract(body []byte) (event, error) {
 		Header: d.request.Header, Body: decoded, RawQuery: d.request.URL.RawQuery, Segments: d.match.Segments,
 	}
 	key, err := d.hook.key.Extract(in)
-	var bad *keyextract.Error
-	switch {
-	case errors.As(err, &bad) && bad.Missing:
-		return event{}, refuse(decidedMissingKey, http.StatusUnprocessableEntity, "the event key is missing: "+err.Error()).because(err)
-	case err != nil:
-		return event{}, refuse(decidedMalformed, http.StatusBadRequest, "the event key cannot be read: "+err.Error()).because(err)
+	if err != nil {
+		return event{}, withoutKey(err)
 	}
 	var former string
 	if d.hook.formerKey != nil {
@@ -127,6 +129,15 @@ func (d *delivery) extract(body []byte) (event, error) {
 		e.body = wholeBody.Sum(keyextract.FingerprintInput{Header: d.request.Header, Body: decoded})
 	}
 	return e, nil
+}
+
+// withoutKey refuses a delivery whose key is missing, or no key.
+func withoutKey(err error) error {
+	var bad *keyextract.Error
+	if errors.As(err, &bad) && bad.Missing {
+		return refuse(decidedMissingKey, http.StatusUnprocessableEntity, "the event key is missing: "+err.Error()).because(err)
+	}
+	return refuse(decidedMalformed, http.StatusBadRequest, "the event key cannot be read: "+err.Error()).because(err)
 }
 
 // content is what the fingerprint is taken of. Where several webhooks write one
@@ -182,10 +193,13 @@ func withoutParameter(rawQuery, name string) string {
 // pings reports whether err is that of a delivery without any key, where the
 // webhook lets such through.
 func (d *delivery) pings(err error) bool {
+	switch {
+	case d.hook.key == nil:
+		return true // missing_key pass, and no key at all
+	case err == nil || !d.hook.pings:
+		return false
+	}
 	var bad *keyextract.Error
 	var r *refused
-	if d.hook.key == nil {
-		return true // missing_key pass, and no key at all
-	}
-	return d.hook.pings && errors.As(err, &r) && errors.As(r.err, &bad) && bad.All
+	return errors.As(err, &r) && errors.As(r.err, &bad) && bad.All
 }

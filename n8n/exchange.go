@@ -59,8 +59,14 @@ func ShowsSandbox(e Exchange) bool {
 	}
 	return slices.ContainsFunc(e.Header.Values(cspHeader), func(policy string) bool {
 		directive, _, _ := strings.Cut(policy, ";")
-		words := strings.Fields(directive)
-		return len(words) > 0 && words[0] == "sandbox" && slices.Contains(words, "allow-popups-to-escape-sandbox")
+		first, escapes := "", false
+		for word := range strings.FieldsSeq(directive) {
+			if first == "" {
+				first = word
+			}
+			escapes = escapes || word == "allow-popups-to-escape-sandbox"
+		}
+		return first == "sandbox" && escapes
 	})
 }
 

@@ -170,15 +170,17 @@ func decodeLoosely(s string) string {
 // is escaped; slashes stay separators. Canonical of the result is path again.
 // To set it on a url.URL, Path takes its decoded form and RawPath itself.
 func Rebuild(prefix, path string) string {
-	segments := strings.Split(path, "/")
-	for i, segment := range segments {
-		segments[i] = url.PathEscape(segment)
+	var b strings.Builder
+	b.Grow(len(prefix) + len(path) + len("//"))
+	b.WriteString(prefix)
+	for segment := range strings.SplitSeq(path, "/") {
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(segment))
 	}
-	rebuilt := prefix + "/" + strings.Join(segments, "/")
 	if strings.HasSuffix(path, "/") {
 		// n8n cuts one slash off. Without this one, "x//", in which no webhook
 		// is, would arrive as "x/", which starts webhook x.
-		rebuilt += "/"
+		b.WriteByte('/')
 	}
-	return rebuilt
+	return b.String()
 }

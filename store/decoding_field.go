@@ -8,92 +8,117 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// field is one tagged field on the wire. Its getters note in bad when the field
-// does not hold what its number promises.
-type field struct {
-	num protowire.Number
-	typ protowire.Type
-	n   uint64 // of VarintType and Fixed64Type
-	b   []byte // of BytesType; belongs to the input
-	bad bool
+// message is a message on the wire: its bytes, which belong to the caller, and the
+// same bytes as a text that the record may keep pieces of.
+type message struct {
+	data []byte
+	text string
 }
 
-// eachField gives every field of the message b to set, in order, and stops at
-// the first that is malformed.
-func eachField(b []byte, set func(*field) error) error {
-	for len(b) > 0 {
-		f, size := consumeField(b)
-		if size < 0 {
-			return protowire.ParseError(size)
-		}
-		if err := set(&f); err != nil {
-			return fmt.Errorf("field %d: %w", f.num, err)
-		}
-		if f.bad {
-			return fmt.Errorf("field %d: malformed value", f.num)
-		}
-		b = b[size:]
+func (m message) slice(from, to int) message { return message{m.data[from:to], m.text[from:to]} }
+
+// fields reads a message field by field:
+//
+//	for f := in(m); f.next(); {
+//		switch f.num { … }
+//	}
+//
+// err is set by the first field that is malformed, or does not hold what its number
+// promises, and ends the loop.
+type fields struct {
+	rest message
+	err  error
+
+	// The field that was read last.
+	num   protowire.Number
+	typ   protowire.Type
+	n     uint64  // of VarintType and Fixed64Type
+	value message // of BytesType
+}
+
+func in(m message) fields { return fields{rest: m} }
+
+// next goes to the next field. It reports whether there is one.
+func (f *fields) next() bool {
+	if f.err != nil || len(f.rest.data) == 0 {
+		return false
 	}
-	return nil
-}
-
-// consumeField reads the first field of b. A negative size is a protowire error.
-func consumeField(b []byte) (f field, size int) {
-	var tag, value int
-	f.num, f.typ, tag = protowire.ConsumeTag(b)
+	data := f.rest.data
+	num, typ, tag := protowire.ConsumeTag(data)
 	if tag < 0 {
-		return f, tag
+		f.err = protowire.ParseError(tag)
+		return false
 	}
-	switch b = b[tag:]; f.typ {
+	f.num, f.typ, f.n, f.value = num, typ, 0, message{}
+	var size int
+	switch typ {
 	case protowire.VarintType:
-		f.n, value = protowire.ConsumeVarint(b)
+		f.n, size = protowire.ConsumeVarint(data[tag:])
 	case protowire.Fixed64Type:
-		f.n, value = protowire.ConsumeFixed64(b)
+		f.n, size = protowire.ConsumeFixed64(data[tag:])
 	case protowire.BytesType:
-		f.b, value = protowire.ConsumeBytes(b)
+		var content []byte
+		if content, size = protowire.ConsumeBytes(data[tag:]); size >= 0 {
+			f.value = f.rest.slice(tag+size-len(content), tag+size)
+		}
 	default: // no field of ours has another type: a later version's
-		value = protowire.ConsumeFieldValue(f.num, f.typ, b)
+		size = protowire.ConsumeFieldValue(num, typ, data[tag:])
 	}
-	if value < 0 {
-		return f, value
+	if size < 0 {
+		f.err = protowire.ParseError(size)
+		return false
 	}
-	return f, tag + value
+	f.rest = f.rest.slice(tag+size, len(data))
+	return true
 }
 
-func (f *field) want(ok bool) { f.bad = f.bad || !ok }
+// fail ends the loop with what is wrong inside the field.
+func (f *fields) fail(err error) {
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("field %d: %w", f.num, err)
+	}
+}
 
-func (f *field) uint() uint64 {
+func (f *fields) want(ok bool) {
+	if !ok && f.err == nil {
+		f.err = fmt.Errorf("field %d: malformed value", f.num)
+	}
+}
+
+func (f *fields) uint() uint64 {
 	f.want(f.typ == protowire.VarintType)
 	return f.n
 }
 
-func (f *field) int() int {
+func (f *fields) int() int {
 	n := int64(f.uint())
 	f.want(int64(int(n)) == n)
 	return int(n)
 }
 
 // small is a value of one of the enumerations.
-func (f *field) small() uint8 {
+func (f *fields) small() uint8 {
 	n := f.uint()
 	f.want(n <= math.MaxUint8)
 	return uint8(n)
 }
 
-// message is the content of the field in the input's own memory.
-func (f *field) message() []byte {
+func (f *fields) message() message {
 	f.want(f.typ == protowire.BytesType)
-	return f.b
+	return f.value
 }
 
-func (f *field) string() string { return string(f.message()) }
+func (f *fields) string() string { return f.message().text }
 
-func (f *field) hash() (h Hash) {
-	f.want(copy(h[:], f.message()) == len(h) && len(f.b) == len(h))
+// bytes is a copy: a body is held longer than the record's other parts, and alone.
+func (f *fields) bytes() []byte { return []byte(f.message().text) }
+
+func (f *fields) hash() (h Hash) {
+	f.want(copy(h[:], f.message().data) == len(h) && len(f.value.data) == len(h))
 	return h
 }
 
-func (f *field) time() time.Time {
+func (f *fields) time() time.Time {
 	f.want(f.typ == protowire.Fixed64Type)
 	return time.Unix(0, int64(f.n)).UTC()
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -70,6 +71,7 @@ const (
 // slice. Times are kept to the nanosecond, without their zone; those outside
 // the years 1678 to 2262 become the nearest time inside.
 func AppendRecord(dst []byte, r Record) []byte {
+	dst = slices.Grow(dst, r.roughSize())
 	dst = appendString(dst, recordOperation, r.Operation)
 	dst = appendString(dst, recordEventKey, r.EventKey)
 	dst = appendUint(dst, recordState, uint64(r.State))
@@ -91,21 +93,21 @@ func AppendRecord(dst []byte, r Record) []byte {
 	dst = appendHash(dst, recordTokenHash, r.TokenHash)
 	dst = appendString(dst, recordExecution, r.Execution)
 	for _, a := range r.Aliases {
-		dst = appendMessage(dst, recordAlias, appendAlias(nil, a))
+		dst = appendNested(dst, recordAlias, func(dst []byte) []byte { return appendAlias(dst, a) })
 	}
 	dst = appendString(dst, recordReason, r.Reason)
 	dst = appendUint(dst, recordEvidence, uint64(r.Evidence))
 	dst = appendString(dst, recordActionID, r.ActionID)
 	if r.Receipt != nil {
-		dst = appendMessage(dst, recordReceipt, appendReceipt(nil, *r.Receipt))
+		dst = appendNested(dst, recordReceipt, func(dst []byte) []byte { return appendReceipt(dst, *r.Receipt) })
 	}
 	if r.Prior != nil {
 		prior := *r.Prior
 		prior.Prior = nil // only one claim can be undone
-		dst = appendMessage(dst, recordPrior, AppendRecord(nil, prior))
+		dst = appendNested(dst, recordPrior, func(dst []byte) []byte { return AppendRecord(dst, prior) })
 	}
 	for _, m := range r.History {
-		dst = appendMessage(dst, recordMove, appendMove(nil, m))
+		dst = appendNested(dst, recordMove, func(dst []byte) []byte { return appendMove(dst, m) })
 	}
 	dst = appendHash(dst, recordHeaderHash, r.HeaderHash)
 	dst = appendBool(dst, recordDoubt, r.Doubt)
@@ -120,8 +122,9 @@ func appendAlias(dst []byte, a Alias) []byte {
 func appendReceipt(dst []byte, r Receipt) []byte {
 	dst = appendInt(dst, receiptStatus, int64(r.Status))
 	for _, f := range r.Header {
-		line := appendString(nil, fieldName, f.Name)
-		dst = appendMessage(dst, receiptField, appendString(line, fieldValue, f.Value))
+		dst = appendNested(dst, receiptField, func(dst []byte) []byte {
+			return appendString(appendString(dst, fieldName, f.Name), fieldValue, f.Value)
+		})
 	}
 	dst = appendBytes(dst, receiptBody, r.Body)
 	dst = appendBool(dst, receiptBodyDropped, r.BodyDropped)
@@ -172,8 +175,33 @@ func appendBytes(dst []byte, n protowire.Number, v []byte) []byte {
 	return appendMessage(dst, n, v)
 }
 
-// appendMessage writes the field even if it is empty: that it is there says
-// something (a receipt without anything in it is not the same as none).
+// appendNested appends a message that write appends. It is there even if it is empty:
+// that says something (a receipt without anything in it is not the same as none).
+func appendNested(dst []byte, n protowire.Number, write func([]byte) []byte) []byte {
+	dst = protowire.AppendTag(dst, n, protowire.BytesType)
+	start := len(dst)
+	dst = write(append(dst, 0)) // the length goes there; most fit into one byte
+	size := len(dst) - start - 1
+	if more := protowire.SizeVarint(uint64(size)) - 1; more > 0 {
+		dst = slices.Grow(dst, more)[:len(dst)+more]
+		copy(dst[start+1+more:], dst[start+1:])
+	}
+	protowire.AppendVarint(dst[:start], uint64(size))
+	return dst
+}
+
+// roughSize is about what the stored form of r takes, so that it seldom has to grow.
+func (r *Record) roughSize() int {
+	size := 384 + len(r.Operation) + len(r.EventKey) + len(r.Covers) + 48*len(r.Aliases) + 40*len(r.History)
+	if r.Receipt != nil {
+		size += 256 + len(r.Receipt.Body) + len(r.Receipt.Result)
+	}
+	if r.Prior != nil {
+		size += r.Prior.roughSize()
+	}
+	return size
+}
+
 func appendMessage(dst []byte, n protowire.Number, v []byte) []byte {
 	dst = protowire.AppendTag(dst, n, protowire.BytesType)
 	return protowire.AppendBytes(dst, v)
