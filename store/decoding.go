@@ -91,6 +91,10 @@ func (r *Record) setLaterField(f *field) error {
 		r.Covers = f.string()
 	case recordDoubt:
 		r.Doubt = f.uint() != 0
+	case recordKeyedAt:
+		r.KeyedAt = f.time()
+	case recordRepeatUntil:
+		r.RepeatUntil = f.time()
 	}
 	return nil
 }
