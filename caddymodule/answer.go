@@ -135,6 +135,10 @@ func fromAttempt(c *claim, v verdict, ex *exchange, r store.Record, settleErr er
 	switch {
 	case settleErr != nil:
 		return refusal(refuse(what, http.StatusBadGateway, "the outcome could not be stored").because(settleErr))
+	case r.Owned(c.hash) && r.State == store.FailedRetryable && v.onTheWay:
+		a := refusal(transient(what, "it is not known whether the event was carried out; delivering it again is safe").because(ex.err))
+		a.notCarriedOut = true
+		return a
 	case !r.Owned(c.hash) || r.State != v.to: // it lost its record: the record's word counts
 		return fromRecord(r)
 	case r.State == store.Completed && v.internal:
@@ -166,7 +170,10 @@ func asItCame(what decision, ex *exchange) answer {
 // write sends the answer. It replaces what middlewares before the gate have set
 // under the same names. A sender that is gone is no error: Caddy would log the whole
 // request with it, its secrets and all, and the outcome is stored.
-func (a answer) write(w http.ResponseWriter) {
+//
+// To HEAD an answer says how long the body would be, and has none. What n8n said of
+// that is the only thing known; where it said nothing, nothing is said.
+func (a answer) write(w http.ResponseWriter, method string) {
 	header := w.Header()
 	for name, values := range a.header {
 		header[name] = values
@@ -177,9 +184,14 @@ func (a answer) write(w http.ResponseWriter) {
 		header["Content-Type"] = nil // or net/http would guess one from the body
 	}
 	bodyless := a.status == http.StatusNoContent || a.status == http.StatusNotModified
-	if bodyless {
+	switch {
+	case bodyless:
 		header.Del("Content-Length")
-	} else {
+	case method == http.MethodHead && len(a.body) == 0:
+		if len(a.header.Values("Content-Length")) == 0 {
+			header.Del("Content-Length") // a middleware's
+		}
+	default:
 		own[1] = strconv.Itoa(len(a.body))
 		header["Content-Length"] = own[1:]
 	}

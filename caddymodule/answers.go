@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/store"
@@ -31,7 +30,8 @@ type ResponseRule struct {
 	Then string `json:"then"`
 }
 
-// Place is a part of n8n's answer: a header, or a member of its JSON body.
+// Place is a part of n8n's answer: a header, or a member of its JSON body. Empty, where
+// it may be, it is none.
 type Place struct {
 	Header string `json:"header,omitempty"`
 	Path   string `json:"path,omitempty"` // of a JSON member, as in key json
@@ -40,7 +40,7 @@ type Place struct {
 // Condition compares a part of n8n's answer.
 type Condition struct {
 	Place
-	Value string `json:"value"` // its text: true, 12 and "12" are written true, 12, 12
+	Value string `json:"value,omitempty"` // its text: true, 12 and "12" are written true, 12, 12
 }
 
 // answerRule and condition are their compiled forms.
@@ -63,6 +63,11 @@ type place struct {
 func (p *Place) compile() (compiled place, err error) {
 	if (p.Header == "") == (p.Path == "") {
 		return compiled, errors.New("a part of the answer is either a header or a JSON member")
+	}
+	if p.Header != "" {
+		if err := checkHeaderName(p.Header); err != nil {
+			return compiled, err
+		}
 	}
 	compiled.header = p.Header
 	if p.Path != "" {
@@ -116,8 +121,8 @@ func (r *ResponseRule) compile() (rule answerRule, err error) {
 }
 
 // judge compiles what o says about n8n's answers.
-func (o *Options) judge(upstream string) (j judge, err error) {
-	j.sandbox, j.proof = o.Sandbox, proofOf(upstream)
+func (o *Options) judge(forward string) (j judge, err error) {
+	j.sandbox, j.forward = o.Sandbox, forward
 	for _, r := range o.OnResponse {
 		rule, err := r.compile()
 		if err != nil {
@@ -125,7 +130,7 @@ func (o *Options) judge(upstream string) (j judge, err error) {
 		}
 		j.rules = append(j.rules, rule)
 	}
-	if o.CompleteWhen != nil {
+	if o.CompleteWhen != nil && *o.CompleteWhen != (Condition{}) {
 		if j.completeWhen, err = o.CompleteWhen.compile(); err != nil {
 			return j, fmt.Errorf("complete_when: %w", err)
 		}
@@ -133,17 +138,19 @@ func (o *Options) judge(upstream string) (j judge, err error) {
 	return j, nil
 }
 
-// proof is that an upstream marks what a workflow answers, so that what is not
-// marked is n8n's own word.
-type proof struct{ shown atomic.Bool }
-
-// proofs hold for this process's life, over reloads: by the forward configuration.
-var proofs sync.Map
-
-func proofOf(upstream string) *proof {
-	p, _ := proofs.LoadOrStore(upstream, new(proof))
-	return p.(*proof)
+// marker is an n8n that has shown that it marks what a workflow answers, so that what
+// it does not mark is its own word. It is one server: behind one forward there may be
+// several, of several versions, while one after the other is updated.
+type marker struct {
+	forward  string // the configuration
+	upstream string // as attempt has it
 }
+
+// markers hold for this process's life, over reloads.
+var markers sync.Map
+
+func (m marker) shows()      { markers.Store(m, true) }
+func (m marker) shown() bool { _, ok := markers.Load(m); return ok }
 
 // checkSandbox refuses words that are none.
 func checkSandbox(word string) error {

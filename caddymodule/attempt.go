@@ -17,6 +17,8 @@ import (
 type attempt struct {
 	header      http.Header  // the gate's own, for n8n alone
 	connections atomic.Int32 // obtained; trace callbacks run on other goroutines
+	remote      atomic.Value // string: the address that was connected to
+	upstream    string       // which n8n answered: its name for the proxy, and its address
 	answered    bool         // n8n's response has begun
 	broken      error        // it did not arrive whole
 }
@@ -28,7 +30,12 @@ type attemptKey struct{}
 func (a *attempt) with(ctx context.Context) context.Context {
 	ctx = context.WithValue(ctx, attemptKey{}, a)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:      func(httptrace.GotConnInfo) { a.connections.Add(1) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			a.connections.Add(1)
+			if addr := info.Conn.RemoteAddr(); addr != nil {
+				a.remote.Store(addr.String())
+			}
+		},
 		WroteRequest: func(httptrace.WroteRequestInfo) { stopAt("after_send") },
 	})
 }
@@ -70,6 +77,8 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a.answered = true
+	remote, _ := a.remote.Load().(string)
+	a.upstream = r.URL.Host + " " + remote // behind a name there may be several addresses, behind a proxy's several names
 	// What switches protocols has a connection for a body.
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		response.Body = &watchedBody{response.Body, a}

@@ -1,9 +1,6 @@
 package caddymodule
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
@@ -23,13 +20,15 @@ import (
 //	reused_body hold|flag|off
 //	n8n_sandbox required|assumed|absent
 //	on_response STATUS[,STATUS] [header NAME VALUE] [json PATH VALUE] completed|failed_retryable|ambiguous
-//	complete_when json PATH VALUE | header NAME VALUE
-//	action_id json PATH | header NAME
+//	on_response off                    # none of the gate's
+//	complete_when json PATH VALUE | header NAME VALUE | off
+//	repeat_safe DUR|off
+//	action_id json PATH | header NAME | off
 //	respond DECISION STATUS [BODY] [CONTENT_TYPE]
 //	receipt_body SIZE
-//	receipt_header NAME…
+//	receipt_header NAME…|off
 //	max_response SIZE
-//	origin keep
+//	origin keep|off
 //	store_down reject|pass
 //	in_flight wait DUR | reject
 //	timeout DUR
@@ -69,10 +68,9 @@ func parseOption(d *caddyfile.Dispenser, word string, o *Options) error {
 	case "receipt_body":
 		return parseSize(d, &o.ReceiptBody)
 	case "receipt_header":
-		var names []string
-		err := parseNames(d, &names)
-		o.ReceiptHeader = append(o.ReceiptHeader, names...)
-		return err
+		return parseReceiptHeader(d, o)
+	case "repeat_safe":
+		return parseRepeatSafe(d, o)
 	case "max_response":
 		return parseSize(d, &o.MaxResponse)
 	case "origin":
@@ -212,98 +210,6 @@ func parseFingerprint(d *caddyfile.Dispenser, o *Options) error {
 		return d.WrapErr(err)
 	}
 	return nil
-}
-
-func parseOnResponse(d *caddyfile.Dispenser, o *Options) error {
-	args := d.RemainingArgs()
-	if len(args) < 2 {
-		return d.ArgErr()
-	}
-	rule := ResponseRule{Then: args[len(args)-1]}
-	for status := range strings.SplitSeq(args[0], ",") {
-		n, err := strconv.Atoi(status)
-		if err != nil {
-			return d.Errf("on_response %s: expected statuses, such as 409,422", args[0])
-		}
-		rule.Status = append(rule.Status, n)
-	}
-	for rest := args[1 : len(args)-1]; len(rest) > 0; rest = rest[3:] {
-		when, err := parseCondition(d, rest)
-		if err != nil {
-			return err
-		}
-		rule.When = append(rule.When, when)
-	}
-	if _, err := rule.compile(); err != nil {
-		return d.WrapErr(err)
-	}
-	o.OnResponse = append(o.OnResponse, rule)
-	return nil
-}
-
-func parseActionID(d *caddyfile.Dispenser, o *Options) error {
-	args := d.RemainingArgs()
-	if len(args) != 2 || args[0] != "header" && args[0] != "json" {
-		return d.Err("action_id: expected `action_id json PATH` or `action_id header NAME`")
-	}
-	o.ActionID = &Place{Path: args[1]}
-	if args[0] == "header" {
-		o.ActionID = &Place{Header: args[1]}
-	}
-	return nil
-}
-
-func parseRespond(d *caddyfile.Dispenser, o *Options) error {
-	args := d.RemainingArgs()
-	if len(args) < 2 || len(args) > 4 {
-		return d.ArgErr()
-	}
-	status, err := strconv.Atoi(args[1])
-	if err != nil {
-		return d.Errf("respond %s %s: no HTTP status", args[0], args[1])
-	}
-	response := Response{Status: status}
-	if len(args) > 2 {
-		response.Body = args[2]
-	}
-	if len(args) > 3 {
-		response.ContentType = args[3]
-	}
-	if _, twice := o.Respond[args[0]]; twice {
-		return d.Errf("respond %s: stands more than once", args[0])
-	}
-	if err := response.validate(args[0]); err != nil {
-		return d.WrapErr(err)
-	}
-	if o.Respond == nil {
-		o.Respond = make(map[string]Response)
-	}
-	o.Respond[args[0]] = response
-	return nil
-}
-
-func parseCompleteWhen(d *caddyfile.Dispenser, o *Options) error {
-	args := d.RemainingArgs()
-	if len(args) != 3 {
-		return d.ArgErr()
-	}
-	when, err := parseCondition(d, args)
-	if err != nil {
-		return err
-	}
-	o.CompleteWhen = &when
-	return nil
-}
-
-// parseCondition reads `header NAME VALUE` or `json PATH VALUE` from the start of args.
-func parseCondition(d *caddyfile.Dispenser, args []string) (Condition, error) {
-	if len(args) < 3 || args[0] != "header" && args[0] != "json" {
-		return Condition{}, d.Err("expected `header NAME VALUE` or `json PATH VALUE`")
-	}
-	if args[0] == "header" {
-		return Condition{Place{Header: args[1]}, args[2]}, nil
-	}
-	return Condition{Place{Path: args[1]}, args[2]}, nil
 }
 
 func parseInFlight(d *caddyfile.Dispenser, o *Options) error {

@@ -82,6 +82,11 @@ func (hook *webhook) receipt(ex *exchange, v verdict) *store.Receipt {
 			}
 		}
 	}
+	if ex.method == http.MethodHead && !r.BodyDropped {
+		for _, length := range ex.header.Values("Content-Length") {
+			r.Header = append(r.Header, store.Field{Name: "Content-Length", Value: length})
+		}
+	}
 	if r.BodyDropped || int64(len(ex.body)) > hook.receiptBody {
 		r.BodyDropped = true
 	} else {

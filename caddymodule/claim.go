@@ -54,7 +54,7 @@ func (d *delivery) claim(e event) (*claim, error) {
 		stopAt("after_claim")
 		return c, nil
 	}
-	if errors.Is(err, store.ErrUnknown) && c.token != "" {
+	if errors.Is(err, store.ErrUnknown) && c.record.EventKey != "" {
 		// The claim may be on disk, and nothing was sent: take it back when the
 		// store answers again, instead of leaving a false doubt.
 		d.settleLater(c, store.Settlement{
@@ -147,10 +147,14 @@ func (d *delivery) claimRule(ctx context.Context, c *claim, now time.Time, r sto
 	next, err := store.Claim(r, store.Claimed{
 		Token: c.hash, Incarnation: c.ledger.Incarnation(), Holder: store.HolderForward,
 		Lasts: d.hook.timeout + settleGrace, Retention: d.hook.retention, MaxAttempts: d.hook.maxAttempts,
+		RepeatSafe:  d.hook.repeatSafe,
 		Fingerprint: c.event.fingerprint, Covers: c.event.covers, Aliases: d.reusedBody(c),
 	}, now)
 	if err != nil {
 		return nil, err
+	}
+	if next.State != store.Processing { // in doubt, and too late to repeat it
+		return []store.Change{{Was: r.Version, Now: next}}, nil
 	}
 	c.record = r // what is to be claimed, should nobody know whether it was
 	if !d.enterFlight(c) {

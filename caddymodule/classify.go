@@ -15,6 +15,7 @@ type verdict struct {
 	to       store.State
 	reason   string
 	reported bool   // the workflow itself says that it failed: it uses up max_attempts
+	onTheWay bool   // the exchange broke off: repeat_safe may let it be tried again
 	internal bool   // the body is n8n's own error, with its stack trace: no sender sees it
 	answer   string // which of n8n's own answers it was, for the log
 	hint     string // which setting would have told more, for the log
@@ -23,7 +24,7 @@ type verdict struct {
 // judge classifies the exchanges of one webhook.
 type judge struct {
 	sandbox      string       // n8n_sandbox
-	proof        *proof       // of the upstream
+	forward      string       // the configuration of the way to n8n
 	rules        []answerRule // on_response
 	completeWhen *condition
 }
@@ -42,13 +43,13 @@ func (j *judge) classify(ex *exchange) verdict {
 	case !ex.sent:
 		return verdict{to: store.FailedRetryable, reason: store.ReasonNotSent}
 	case !ex.complete && ex.timedOut:
-		return verdict{to: store.Ambiguous, reason: store.ReasonTimeout}
+		return verdict{to: store.Ambiguous, reason: store.ReasonTimeout, onTheWay: true}
 	case !ex.complete:
-		return verdict{to: store.Ambiguous, reason: store.ReasonInterrupted}
+		return verdict{to: store.Ambiguous, reason: store.ReasonInterrupted, onTheWay: true}
 	}
 	own := ex.toN8N()
 	if n8n.ShowsSandbox(own) {
-		j.proof.shown.Store(true)
+		j.marker(ex).shows()
 	}
 	row, recognised := n8n.Recognise(own)
 	if ex.dropped || !recognised {
@@ -59,10 +60,13 @@ func (j *judge) classify(ex *exchange) verdict {
 	return v
 }
 
+// marker is the n8n that answered.
+func (j *judge) marker(ex *exchange) marker { return marker{j.forward, ex.upstream} }
+
 // byAnswer judges a whole answer. n8n's words from before any execution come first,
 // where they are proof; then what the user says; then the rest.
 func (j *judge) byAnswer(ex *exchange, own n8n.Exchange, row n8n.Row, recognised bool) verdict {
-	trusted := recognised && (j.sandbox == sandboxAssumed || j.sandbox == sandboxRequired && j.proof.shown.Load())
+	trusted := recognised && (j.sandbox == sandboxAssumed || j.sandbox == sandboxRequired && j.marker(ex).shown())
 	before := row.Class == n8n.Refused || row.Class == n8n.Rejected
 	if trusted && before {
 		return byRow(row)
@@ -145,7 +149,7 @@ func (j *judge) byMark(ex *exchange, own n8n.Exchange, row n8n.Row, recognised b
 	switch {
 	case doubt && row.Class != n8n.Doubtful && j.sandbox == sandboxRequired:
 		v.hint = hintAssumed
-	case speaks(ex) && !doubt && j.sandbox != sandboxAbsent && !j.proof.shown.Load():
+	case speaks(ex) && !doubt && j.sandbox != sandboxAbsent && !j.marker(ex).shown():
 		v.hint = "n8n_sandbox absent would take it for the workflow's answer: right for n8n 1.x, which marks none"
 	}
 	return v

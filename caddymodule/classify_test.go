@@ -102,7 +102,9 @@ func TestClassify(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			j.proof.shown.Store(test.shown)
+			if test.shown {
+				j.marker(test.ex).shows()
+			}
 			if got := j.classify(test.ex); got.to != test.to || got.reason != test.reason {
 				t.Errorf("got %s %s, want %s %s", got.to, got.reason, test.to, test.reason)
 			}
@@ -138,23 +140,34 @@ func TestInternalsStayInside(t *testing.T) {
 }
 
 // What n8n's own words prove depends on what the same upstream has shown before, in
-// this process and over reloads.
+// this process and over reloads: the same address, by the same configuration.
 func TestProofIsTheUpstreams(t *testing.T) {
 	options := Options{}.inherit(Options{})
-	judgeOf := func(upstream string) judge {
-		j, err := options.judge(t.Name() + upstream)
+	judgeOf := func(forward string) judge {
+		j, err := options.judge(t.Name() + forward)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return j
 	}
-	first, other := judgeOf("a"), judgeOf("b")
-	first.classify(byWorkflow(200, `{}`))
-	again := judgeOf("a")
-	if v := again.classify(answered(404, notRegistered)); v.to != store.FailedRetryable || v.answer == "" {
-		t.Errorf("after a mark: %+v", v)
-	}
-	if v := other.classify(answered(404, notRegistered)); v.to != store.Ambiguous || v.hint == "" {
-		t.Errorf("of another upstream: %+v", v)
+	by := func(upstream string, ex *exchange) *exchange { ex.upstream = upstream; return ex }
+	first := judgeOf("a")
+	first.classify(by("n8n:5678 10.0.0.1:5678", byWorkflow(200, `{}`)))
+	for name, test := range map[string]struct {
+		forward, upstream string
+		to                store.State
+	}{
+		"the same":                      {"a", "n8n:5678 10.0.0.1:5678", store.FailedRetryable},
+		"another address of the name":   {"a", "n8n:5678 10.0.0.2:5678", store.Ambiguous},
+		"another name at the address":   {"a", "n8n-2:5678 10.0.0.1:5678", store.Ambiguous},
+		"the same by another way there": {"b", "n8n:5678 10.0.0.1:5678", store.Ambiguous},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := judgeOf(test.forward)
+			v := j.classify(by(test.upstream, answered(404, notRegistered)))
+			if v.to != test.to || (v.hint == "") != (test.to == store.FailedRetryable) {
+				t.Errorf("got %+v, want %s", v, test.to)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,6 +143,56 @@ func TestPanicWhileForwardingIsAmbiguous(t *testing.T) {
 		if r := g.record("e1"); r.State != store.Ambiguous || r.Reason != store.ReasonInterrupted {
 			t.Fatalf("%s %s", r.State, r.Reason)
 		}
+	})
+}
+
+// A panic after n8n has answered is settled at once: nobody waits for the deadline.
+func TestPanicAfterTheForwardIsAmbiguous(t *testing.T) {
+	for name, breaks := range map[string]func(*testGate){
+		"in classify": func(g *testGate) {
+			g.handler.webhooks[0].judge.rules = []answerRule{{status: []int{200}, conditions: []*condition{nil}}}
+		},
+		"in settle": func(g *testGate) { g.faults.next(fine, panics) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "", func(g *testGate) {
+				breaks(g)
+				began := time.Now()
+				g.wants(g.deliver("e1"), http.StatusBadGateway, decidedNew, "")
+				g.wantsRecord("e1", store.Ambiguous, store.ReasonPanic)
+				if time.Since(began) > time.Second {
+					t.Errorf("settled after %s", time.Since(began))
+				}
+				g.wants(g.deliver("e1"), http.StatusServiceUnavailable, decidedManualReview, "")
+				if n := g.handler.webhooks[0].inFlight.n + g.handler.inFlight.n; n != 0 || g.acted() != 1 {
+					t.Fatalf("%d places are still taken, %d actions", n, g.acted())
+				}
+			})
+		})
+	}
+}
+
+// What was settled stands, whatever panics afterwards.
+func TestPanicAfterTheSettling(t *testing.T) {
+	inBubble(t, "", func(g *testGate) {
+		g.reply = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Security-Policy", n8n.SandboxCSP)
+			_, _ = w.Write([]byte("done"))
+		}
+		d := newDelivery(g.handler, "demo", g.handler.paths.Lookup("demo", http.MethodPost), httptest.NewRequest(http.MethodPost, "/webhook/demo", nil))
+		c, err := d.claim(event{names: []store.ID{{Operation: "demo", EventKey: "e1"}}})
+		if err != nil || !c.won {
+			t.Fatal(err)
+		}
+		defer c.release()
+		ex := d.forward(c.ledger.exit, c, nil)
+		if _, err := d.settle(c, d.classify(ex), ex); err != nil {
+			t.Fatal(err)
+		}
+		if a := d.panicked(c); a.status != http.StatusOK || string(a.body) != "done" {
+			t.Errorf("answered %+v", a)
+		}
+		g.wantsRecord("e1", store.Completed, store.ReasonResponse)
 	})
 }
 

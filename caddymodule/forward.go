@@ -29,7 +29,8 @@ type exchange struct {
 	status   int
 	header   http.Header
 	body     []byte
-	dropped  bool // the body was over the limit
+	dropped  bool   // the body was over the limit
+	upstream string // which n8n answered
 	err      error
 
 	method, prefix, path, rawQuery string // what n8n was asked
@@ -67,6 +68,7 @@ func (d *delivery) forward(exit context.Context, c *claim, body []byte) *exchang
 		header:   response.sent,
 		body:     response.body.data,
 		dropped:  response.dropped,
+		upstream: a.upstream,
 		err:      err,
 
 		method: d.request.Method, prefix: d.gate.Prefix, path: d.path, rawQuery: d.request.URL.RawQuery,

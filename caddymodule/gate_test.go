@@ -187,6 +187,7 @@ const (
 	unknownStored                // the commit fails and is on disk
 	unknownLost                  // the commit fails and is not
 	unknownStoredThenBlind       // as unknownStored, and nothing can be read from then on
+	panics                       // before anything changed
 )
 
 // faults is what the next calls of Apply, and of Get after a failure, come to.
@@ -239,6 +240,8 @@ func (f *faulty) Apply(ctx context.Context, cs ...store.Change) ([]store.Record,
 	switch what {
 	case notStored:
 		return nil, store.ErrNotStored
+	case panics:
+		panic("the store's own fault")
 	case unknownLost:
 		return nil, store.ErrUnknown
 	case unknownStored:

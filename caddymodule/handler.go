@@ -150,7 +150,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	d.evidence(answer)
 	d.note(answer)
-	answer.write(w)
+	answer.write(w, r.Method)
 	return nil
 }
 
@@ -185,10 +185,22 @@ func (d *delivery) deliver() answer {
 	if !claim.won {
 		return fromRecord(d.await(claim))
 	}
-	exchange := d.forward(claim.ledger.exit, claim, body)
+	return d.attempt(claim, body)
+}
+
+// attempt carries out what was claimed. Nothing leaves it before the claim is
+// settled: if something in here panics, the outcome is not known.
+func (d *delivery) attempt(c *claim, body []byte) (a answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.gate.logger.Error("panic during an attempt", zap.Any("panic", p), zap.Stack("stack"))
+			a = d.panicked(c)
+		}
+	}()
+	exchange := d.forward(c.ledger.exit, c, body)
 	verdict := d.classify(exchange)
-	record, err := d.settle(claim, verdict, exchange)
-	return fromAttempt(claim, verdict, exchange, record, err)
+	record, err := d.settle(c, verdict, exchange)
+	return fromAttempt(c, verdict, exchange, record, err)
 }
 
 // admit refuses what no webhook is.

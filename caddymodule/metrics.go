@@ -2,7 +2,9 @@ package caddymodule
 
 import (
 	"errors"
+	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -22,16 +24,14 @@ var metrics = sync.OnceValue(func() *collectors {
 			Namespace: "caddy", Subsystem: "n8n_gate", Name: "transitions_total",
 			Help: "Moves of records from one state to another, with the reason.",
 		}, []string{"operation", "from", "to", "reason"}),
-		stranded: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "caddy", Subsystem: "n8n_gate", Name: "stranded",
-			Help: "Events that were not carried out and whose sender has not come back for 72 hours.",
-		}, []string{"operation"}),
+		stranded: newSnapshot(prometheus.BuildFQName("caddy", "n8n_gate", "stranded"),
+			"Events that were not carried out and whose sender has not come back for 72 hours.", "operation"),
 	}
 })
 
 type collectors struct {
 	deliveries, transitions *prometheus.CounterVec
-	stranded                *prometheus.GaugeVec
+	stranded                *snapshot
 }
 
 func registerMetrics(registry *prometheus.Registry) error {
@@ -45,12 +45,35 @@ func registerMetrics(registry *prometheus.Registry) error {
 	return nil
 }
 
-// gaugeStranded shows what a count has found.
-func gaugeStranded(found map[string]int) {
-	gauge := metrics().stranded
-	gauge.Reset()
-	for operation, n := range found {
-		gauge.WithLabelValues(operation).Set(float64(n))
+// snapshot is gauges that are all counted at once. A scrape sees the last count
+// whole: a GaugeVec that is reset and filled again would show, in between, that
+// nothing waits for a person.
+type snapshot struct {
+	desc *prometheus.Desc
+	last atomic.Pointer[map[string]int] // by the label's value; never changed once it is here
+}
+
+func newSnapshot(name, help, label string) *snapshot {
+	return &snapshot{desc: prometheus.NewDesc(name, help, []string{label}, nil)}
+}
+
+// set shows another count from now on.
+func (s *snapshot) set(counted map[string]int) {
+	counted = maps.Clone(counted)
+	s.last.Store(&counted)
+}
+
+// Describe implements prometheus.Collector.
+func (s *snapshot) Describe(to chan<- *prometheus.Desc) { to <- s.desc }
+
+// Collect implements prometheus.Collector.
+func (s *snapshot) Collect(to chan<- prometheus.Metric) {
+	counted := s.last.Load()
+	if counted == nil {
+		return
+	}
+	for value, n := range *counted {
+		to <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, float64(n), value)
 	}
 }
 

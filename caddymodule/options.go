@@ -73,18 +73,35 @@ type Options struct {
 	// What n8n marks. n8n 2.x answers what a workflow says with a sandbox CSP; an
 	// answer without it is n8n's own, and some of those prove that nothing was begun.
 	// "required" (default): that proof counts once this upstream has shown a mark that
-	// only versions have which mark every answer; all upstreams of one forward are
-	// believed alike, so they must be of one version. "assumed": it counts at once. "absent":
+	// only versions have which mark every answer; each address is believed for itself.
+	// "assumed": it counts at once, of all upstreams. "absent":
 	// for n8n 1.x, which marks none: any 2xx with a body, but HTML, is taken for the
 	// workflow's success.
 	Sandbox string `json:"n8n_sandbox,omitempty"`
 
 	// What certain answers of the workflow mean; the first rule that matches decides.
-	// A webhook's own list replaces the gate's.
-	OnResponse []ResponseRule `json:"on_response,omitempty"`
+	// A webhook's own list replaces the gate's; an empty one turns it off.
+	OnResponse []ResponseRule `json:"on_response,omitzero"`
 
-	// What an answer must hold to count as completed; any other is ambiguous.
+	// What an answer must hold to count as completed; any other is ambiguous. In a
+	// webhook an empty one turns the gate's off.
 	CompleteWhen *Condition `json:"complete_when,omitempty"`
+
+	// For how long, from the first attempt of an event on, the system that the workflow
+	// acts on recognises N8n-Gate-Idempotency-Key and does not act again. Within it an
+	// attempt that broke off after it was sent (a timeout, a reset, half an answer) may be
+	// repeated, instead of being ambiguous until a person decides. No attempt begins that
+	// could go on, by its timeout and the 30 s for storing, when that time is over; doubt
+	// that is left then is ambiguous. It must be longer than timeout and those 30 s. 0, the
+	// default, repeats nothing; in a webhook it turns the gate's off.
+	//
+	// What must be true first: every action of the workflow goes to systems that honour an
+	// idempotency key; the workflow passes N8n-Gate-Idempotency-Key on to each, unchanged;
+	// they are verified to keep a key that long, counted from its first use, after failures
+	// too; and no execution of the workflow goes on for longer than timeout (set n8n's
+	// EXECUTIONS_TIMEOUT): n8n does not stop one whose caller is gone. If a single action,
+	// such as an e-mail, knows no such key, leave this out.
+	RepeatSafe *caddy.Duration `json:"repeat_safe,omitempty"`
 
 	// What is sent instead of the gate's own answer, by decision: a word of the
 	// contract's table of answers but new, retry and passed, or not_carried_out for an
@@ -93,7 +110,7 @@ type Options struct {
 	Respond map[string]Response `json:"respond,omitempty"`
 
 	// Where n8n's answer has the downstream system's id of what was done, so that a
-	// person can look it up there.
+	// person can look it up there. In a webhook an empty one turns the gate's off.
 	ActionID *Place `json:"action_id,omitempty"`
 
 	// The longest body in bytes that is kept for replays. Of a longer one only status
@@ -101,15 +118,16 @@ type Options struct {
 	ReceiptBody int64 `json:"receipt_body,omitempty"`
 
 	// Further headers that are kept for replays, beside Content-Type, Content-Encoding,
-	// Location and Content-Security-Policy. A webhook's list replaces the gate's.
-	ReceiptHeader []string `json:"receipt_header,omitempty"`
+	// Location and Content-Security-Policy. A webhook's list replaces the gate's; an
+	// empty one turns it off. None that belong to one answer or one connection only.
+	ReceiptHeader []string `json:"receipt_header,omitzero"`
 
 	// The longest response in bytes that is held. The rest of a longer one is read and
 	// thrown away, and it is answered without a body. Default: 16 MiB.
 	MaxResponse int64 `json:"max_response,omitempty"`
 
-	// "keep": the sender's Origin reaches n8n. Default: it does not, since n8n then
-	// answers an unknown webhook with a page that proves nothing.
+	// "keep": the sender's Origin reaches n8n. "off" (default): it does not, since n8n
+	// then answers an unknown webhook with a page that proves nothing.
 	Origin string `json:"origin,omitempty"`
 
 	// What happens while the store cannot be used: "reject" (503, the default), or
@@ -175,18 +193,21 @@ func (o Options) inherit(gate Options) Options {
 	if o.ActionID == nil {
 		o.ActionID = gate.ActionID
 	}
-	if len(o.ReceiptHeader) == 0 {
+	if o.ReceiptHeader == nil {
 		o.ReceiptHeader = gate.ReceiptHeader
 	}
 	o.ReceiptBody = first(o.ReceiptBody, gate.ReceiptBody, maxReceiptDefault)
 	o.MaxResponse = first(o.MaxResponse, gate.MaxResponse, defaultMaxResponse)
-	o.Origin = first(o.Origin, gate.Origin)
+	o.Origin = first(o.Origin, gate.Origin, off)
 	o.StoreDown = first(o.StoreDown, gate.StoreDown, "reject")
-	if len(o.OnResponse) == 0 {
+	if o.OnResponse == nil {
 		o.OnResponse = gate.OnResponse
 	}
 	if o.CompleteWhen == nil {
 		o.CompleteWhen = gate.CompleteWhen
+	}
+	if o.RepeatSafe == nil {
+		o.RepeatSafe = gate.RepeatSafe
 	}
 	o.Sandbox = first(o.Sandbox, gate.Sandbox, sandboxRequired)
 	o.Mode = first(o.Mode, gate.Mode, "enforce")
@@ -228,8 +249,10 @@ func (o Options) validate() error {
 		return errors.New("in_flight wait must not be negative")
 	case o.Timeout != 0 && (time.Duration(o.Timeout) < shortest || time.Duration(o.Timeout) > longestTimeout):
 		return fmt.Errorf("timeout must be at least %s and at most %s", shortest, longestTimeout)
-	case o.Origin != "" && o.Origin != "keep":
-		return fmt.Errorf("origin %q: must be keep", o.Origin)
+	case o.RepeatSafe != nil && *o.RepeatSafe != 0 && time.Duration(*o.RepeatSafe) < shortest:
+		return fmt.Errorf("repeat_safe must be at least %s, or 0", shortest)
+	case o.Origin != "" && o.Origin != "keep" && o.Origin != off:
+		return fmt.Errorf("origin %q: must be keep or off", o.Origin)
 	case o.StoreDown != "" && o.StoreDown != "reject" && o.StoreDown != "pass":
 		return fmt.Errorf("store_down %q: must be reject or pass", o.StoreDown)
 	case o.ReceiptBody < 0 || o.ReceiptBody > largestReceipt:
@@ -252,16 +275,16 @@ func (o Options) validate() error {
 			return err
 		}
 	}
-	_, err := o.judge("")
+	_, err := o.judge("") // what is off compiles to nothing
 	for word, response := range o.Respond {
 		err = errors.Join(err, response.validate(word))
 	}
 	for _, name := range o.ReceiptHeader {
 		err = errors.Join(err, checkReceiptHeader(name))
 	}
-	if o.ActionID != nil {
+	if o.ActionID != nil && *o.ActionID != (Place{}) {
 		_, placeErr := o.ActionID.compile()
-		err = errors.Join(err, placeErr)
+		err = errors.Join(err, inOption("action_id", placeErr))
 	}
 	return errors.Join(o.Fingerprint.validate(), o.KeyChanged.validate(), checkSandbox(o.Sandbox), err)
 }

@@ -51,7 +51,7 @@ func (d *delivery) stream(w http.ResponseWriter) error {
 	if errors.As(err, &failed) {
 		refused := refusal(refuse(decidedPassed, failed.StatusCode, "n8n did not answer").because(failed.Err))
 		d.evidence(refused)
-		refused.write(w)
+		refused.write(w, r.Method)
 		return nil
 	}
 	d.evidence(answer{decision: decidedPassed})

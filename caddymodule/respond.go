@@ -82,15 +82,37 @@ func distinct(names []string) []string {
 
 // checkReceiptHeader refuses headers that no replay may repeat.
 func checkReceiptHeader(name string) error {
+	if err := checkHeaderName(name); err != nil {
+		return inOption("receipt_header", err)
+	}
 	switch http.CanonicalHeaderKey(name) {
-	case "Set-Cookie", "Date", "Connection", "Keep-Alive", "Proxy-Authenticate", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Via":
+	case "Set-Cookie", "Set-Cookie2", "Date", "Content-Length", "Idempotent-Replayed", "Via",
+		// hop by hop (RFC 9110, section 7.6.1)
+		"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+		"Proxy-Authentication-Info", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
 		return fmt.Errorf("receipt_header %s: it belongs to one answer only", name)
 	}
 	if slices.Contains(receiptHeaders, http.CanonicalHeaderKey(name)) {
 		return fmt.Errorf("receipt_header %s: it is kept anyway", name)
 	}
-	if ownHeader(name) || !httpguts.ValidHeaderFieldName(name) {
-		return fmt.Errorf("receipt_header %q: it cannot be kept", name)
+	if ownHeader(name) {
+		return fmt.Errorf("receipt_header %s: only the gate sets it", name)
 	}
 	return nil
+}
+
+// checkHeaderName refuses what can be no header's name: nothing would ever have it.
+func checkHeaderName(name string) error {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return fmt.Errorf("%q can be no header's name", name)
+	}
+	return nil
+}
+
+// inOption says of an error where it is.
+func inOption(word string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", word, err)
 }

@@ -23,7 +23,7 @@ func (d *delivery) settle(c *claim, v verdict, ex *exchange) (store.Record, erro
 	defer func(begin time.Time) { d.settled = time.Since(begin) }(time.Now())
 	stopAt("after_response")
 	said := store.Settlement{
-		Token: c.hash, To: v.to, Evidence: store.ByResponse, Reason: v.reason, Reported: v.reported,
+		Token: c.hash, To: v.to, Evidence: store.ByResponse, Reason: v.reason, Reported: v.reported, OnTheWay: v.onTheWay,
 		Receipt: d.hook.receipt(ex, v), ActionID: d.hook.action(ex, v),
 	}
 	record, err := d.trySettle(c, said)
@@ -37,6 +37,20 @@ func (d *delivery) settle(c *claim, v verdict, ex *exchange) (store.Record, erro
 	stopAt("after_settle")
 	return record, nil
 }
+
+// panicked settles an attempt whose outcome the gate itself lost. Where it was settled
+// before, that stands, and only its answer is lost.
+func (d *delivery) panicked(c *claim) answer {
+	lost := verdict{to: store.Ambiguous, reason: store.ReasonPanic}
+	ex := &exchange{err: errPanicked}
+	record, err := d.settle(c, lost, ex)
+	if err == nil && record.State != store.Ambiguous {
+		return fromRecord(record)
+	}
+	return fromAttempt(c, lost, ex, record, err)
+}
+
+var errPanicked = errors.New("the gate panicked")
 
 func (d *delivery) trySettle(c *claim, said store.Settlement) (store.Record, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleGrace)

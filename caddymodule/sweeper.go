@@ -38,7 +38,7 @@ func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *za
 		if now := time.Now(); now.Sub(counted) >= strandedEvery {
 			if found, err := countStranded(ctx, s); err == nil {
 				counted = now
-				gaugeStranded(found)
+				metrics().stranded.set(found)
 			} else if !errors.Is(err, context.Canceled) {
 				logger.Error("counting stranded records failed; it is tried again", zap.Error(err))
 			}

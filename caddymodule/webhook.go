@@ -66,6 +66,7 @@ type webhook struct {
 	wait          time.Duration
 	timeout       time.Duration
 	retention     time.Duration
+	repeatSafe    time.Duration // 0: a doubt is never repeated
 	maxBody       int64
 	maxAttempts   int
 	logKey        string
@@ -105,10 +106,10 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 	if hook.judge, err = o.judge(upstream); err != nil {
 		return nil, err
 	}
-	if o.ActionID != nil {
+	if o.ActionID != nil && *o.ActionID != (Place{}) {
 		p, err := o.ActionID.compile()
 		if err != nil {
-			return nil, fmt.Errorf("action_id: %w", err)
+			return nil, inOption("action_id", err)
 		}
 		hook.actionID = &p
 	}
@@ -121,6 +122,12 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 	}
 	hook.maxInFlight, hook.maxBody, hook.maxAttempts = w.MaxInFlight, o.MaxBody, o.MaxAttempts
 	hook.timeout, hook.retention = time.Duration(o.Timeout), time.Duration(o.Retention)
+	if o.RepeatSafe != nil {
+		hook.repeatSafe = time.Duration(*o.RepeatSafe)
+	}
+	if hook.repeatSafe != 0 && hook.repeatSafe <= hook.timeout+settleGrace {
+		return nil, fmt.Errorf("repeat_safe must be longer than timeout and %s, together %s: nothing could be repeated in time", settleGrace, hook.timeout+settleGrace)
+	}
 	return hook, nil
 }
 

@@ -90,6 +90,10 @@ func (r *Record) decode(m message, prior bool) error {
 			r.Doubt = f.uint() != 0
 		case recordCovers:
 			r.Covers = f.string()
+		case recordKeyedAt:
+			r.KeyedAt = f.time()
+		case recordRepeatUntil:
+			r.RepeatUntil = f.time()
 		}
 	}
 	return f.err

@@ -45,6 +45,8 @@ const (
 	recordHeaderHash  protowire.Number = 28
 	recordDoubt       protowire.Number = 29
 	recordCovers      protowire.Number = 30
+	recordKeyedAt     protowire.Number = 31
+	recordRepeatUntil protowire.Number = 32
 
 	aliasKind  protowire.Number = 1
 	aliasValue protowire.Number = 2
@@ -111,7 +113,9 @@ func AppendRecord(dst []byte, r Record) []byte {
 	}
 	dst = appendHash(dst, recordHeaderHash, r.HeaderHash)
 	dst = appendBool(dst, recordDoubt, r.Doubt)
-	return appendString(dst, recordCovers, r.Covers)
+	dst = appendString(dst, recordCovers, r.Covers)
+	dst = appendTime(dst, recordKeyedAt, r.KeyedAt)
+	return appendTime(dst, recordRepeatUntil, r.RepeatUntil)
 }
 
 func appendAlias(dst []byte, a Alias) []byte {

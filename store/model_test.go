@@ -14,11 +14,11 @@ import (
 
 // table is section 3 of the contract: what each move may do to a state.
 var table = map[string][][2]State{
-	"claim":    {{Gone, Processing}, {FailedRetryable, Processing}},
+	"claim":    {{Gone, Processing}, {FailedRetryable, Processing}, {FailedRetryable, Ambiguous}},
 	"await":    {{Processing, Processing}},
 	"bind":     {{Processing, Processing}, {Completed, Processing}},
 	"undo":     {{Processing, Gone}, {Processing, FailedRetryable}},
-	"lapse":    {{Processing, Ambiguous}},
+	"lapse":    {{Processing, Ambiguous}, {FailedRetryable, Ambiguous}},
 	"resolve":  {{Ambiguous, Completed}, {Ambiguous, FailedRetryable}},
 	"rerun":    {{Completed, FailedRetryable}, {FailedRetryable, FailedRetryable}},
 	"distrust": {{FailedRetryable, Ambiguous}},
@@ -47,7 +47,7 @@ func brokenBy(move string, was, is Record, now time.Time) (broken []string) {
 		}
 	}
 	check(slices.Contains(table[move], [2]State{was.State, is.State}), onlyTable)
-	check(is.Attempt == was.Attempt+map[string]int{"claim": 1, "undo": -1}[move], attempts)
+	check(is.Attempt == was.Attempt+map[string]int{"claim": 1, "undo": -1}[move] || is.State == Ambiguous && is.Attempt == was.Attempt, attempts)
 	if was.State != Gone && is.State != Gone {
 		check(is.Generation == was.Generation+map[string]int{"rerun": 1}[move], generations)
 		check(is.ID == was.ID && is.FirstSeenAt.Equal(was.FirstSeenAt) && is.Version == was.Version &&
@@ -127,7 +127,9 @@ func roomOf(r Record) Record {
 
 // The promises that only a whole life shows.
 const (
-	oneAction   = "a second action needs a proof of the first one's failure, or a person"
+	oneAction   = "a second action needs a proof of the first one's failure, a person, or a downstream that still knows the key"
+	inTime      = "what is tried again in doubt ends while the downstream knows the key, counted from its first use"
+	noDoubtLost = "what may have acted, and is tried again, is known to be in doubt"
 	restored    = "what a restored store does not know, only a person decides"
 	oneOwner    = "one owner while processing, at most one ever"
 	needsToken  = "attempts are moved by their own tokens, ambiguous ones by the owner's or a person"
@@ -151,6 +153,8 @@ type world struct {
 	issued  []Hash       // every token that ever was, of former lives too
 	attempt map[Hash]int // whose attempt a token is: the serial of its claim
 	open    map[int]bool // attempts that may have acted, or say that they have
+	keyed   time.Time    // first use of the generation's key; zero: none yet, or nobody knows
+	unknown bool         // nobody knows when the key was first used: the store was restored
 	blind   bool         // a restored store cannot know
 	persons []Move
 	before  Record // the present claim
@@ -215,24 +219,15 @@ func (w *world) random() {
 	w.now = w.now.Add(time.Duration(rng.IntN(20)) * time.Second)
 	switch rng.IntN(13) {
 	case 0, 1:
-		c := Claimed{
+		w.claim(Claimed{
 			Token: w.issue(w.serial + 1), Incarnation: "inc", Holder: HolderForward, Lasts: time.Minute,
 			Retention: time.Minute, MaxAttempts: 3, Fingerprint: HashToken(fmt.Sprint(rng.IntN(2))),
-		}
-		if _, ok := w.do("claim", func(r Record) (Record, error) { return Claim(r, c, w.now) }); ok {
-			if len(w.open) > 0 {
-				w.breaks(oneAction, "attempt ", w.serial+1, " claimed while these may have acted: ", slices.Collect(maps.Keys(w.open)))
-			}
-			if w.blind {
-				w.breaks(restored, "attempt ", w.serial+1, " claimed")
-			}
-			w.serial++
-			w.open = map[int]bool{w.serial: true}
-			w.blind, w.before = false, r
-		}
+			RepeatSafe: []time.Duration{0, 90 * time.Second, 4 * time.Minute, 4 * time.Minute, 4 * time.Minute}[rng.IntN(5)],
+		})
 	case 2, 3, 4, 5:
 		s := settlement(nobody, Completed+State(rng.IntN(3)), ByResponse+Evidence(rng.IntN(2)), rng.IntN(2) == 0)
 		s.Token = w.token()
+		s.OnTheWay = s.To == Ambiguous && s.Evidence == ByResponse && rng.IntN(4) > 0
 		w.settle(s)
 	case 6:
 		token := w.token()
@@ -283,6 +278,38 @@ func (w *world) random() {
 	}
 }
 
+// claim lets an attempt begin. From now to its deadline it may reach the downstream,
+// which carries out what has a key that it does not know: one that was used before is
+// known for c.RepeatSafe, from its first use on.
+func (w *world) claim(c Claimed) {
+	first := w.r.State == Gone || w.r.Reason == ReasonRerun
+	was, ok := w.do("claim", func(r Record) (Record, error) { return Claim(r, c, w.now) })
+	if !ok {
+		return
+	}
+	if first && !w.unknown {
+		w.keyed = w.now
+	}
+	if w.r.State != Processing { // it was too late
+		return
+	}
+	if len(w.open) > 0 {
+		switch open := slices.Collect(maps.Keys(w.open)); {
+		case c.RepeatSafe == 0 || w.keyed.IsZero():
+			w.breaks(oneAction, "attempt ", w.serial+1, " claimed while these may have acted: ", open)
+		case w.r.Deadline.After(w.keyed.Add(c.RepeatSafe)):
+			w.breaks(inTime, "attempt ", w.serial+1, " may act ", w.r.Deadline.Sub(w.keyed), " after the key was first used, these may have acted: ", open)
+		}
+		w.seen["repeat"] = true
+	}
+	if w.blind {
+		w.breaks(restored, "attempt ", w.serial+1, " claimed")
+	}
+	w.serial++
+	w.open[w.serial] = true
+	w.blind, w.before = false, was
+}
+
 func (w *world) settle(s Settlement) {
 	was, ok := w.do("settle", func(r Record) (Record, error) { return Settle(r, s, w.now) })
 	if !ok {
@@ -315,14 +342,20 @@ func (w *world) person(move string, f func(Record, Verdict, time.Time) (Record, 
 		w.breaks(needsToken, move, " without a reason")
 	}
 	w.persons = append(w.persons, w.r.LastMove())
+	if move == "rerun" { // another key
+		w.keyed, w.unknown = time.Time{}, false
+	}
 	if w.blind = move == "distrust"; !w.blind {
 		w.open = map[int]bool{}
+	} else {
+		w.keyed, w.unknown = time.Time{}, true
 	}
 }
 
 // forget is the end of a record: retention, or an undone first claim.
 func (w *world) forget() {
 	w.r, w.open, w.blind, w.persons = Record{ID: event}, map[int]bool{}, false, nil
+	w.keyed, w.unknown = time.Time{}, false
 }
 
 // check looks at the record as it stands after a step.
@@ -339,6 +372,9 @@ func (w *world) check(was Record) {
 	kept := slices.DeleteFunc(slices.Clone(w.r.History), func(m Move) bool { return m.By == "" })
 	if !slices.Equal(kept, w.persons) {
 		w.breaks(persons, len(kept), " of ", len(w.persons), " kept")
+	}
+	if w.r.State == FailedRetryable && len(w.open) > 0 && !w.r.Doubt {
+		w.breaks(noDoubtLost, "failed_retryable (", w.r.Reason, ") without a doubt, while these may have acted: ", slices.Collect(maps.Keys(w.open)))
 	}
 	last := w.r.LastMove().Reason
 	renewed := last == ReasonRerun || last == ReasonResolved || w.r.State == Gone
@@ -369,11 +405,13 @@ func TestRandomLives(t *testing.T) {
 			}
 		}
 	}
-	if !seen["expire"] {
-		broken[reachStates] += "expire"
+	for _, rare := range []string{"expire", "repeat"} {
+		if !seen[rare] {
+			broken[reachStates] += rare + "; "
+		}
 	}
 	for _, promise := range []string{
-		onlyTable, attempts, generations, deadlines, histories, identities, oneAction, restored, oneOwner,
+		onlyTable, attempts, generations, deadlines, histories, identities, oneAction, inTime, noDoubtLost, restored, oneOwner,
 		needsToken, persons, budgets, idempotent, burnsNone, pure, reachStates,
 	} {
 		t.Run(promise, func(t *testing.T) {

@@ -35,6 +35,8 @@ const (
 	ReasonDeadline     = "deadline"           // nothing settled the attempt in time
 	ReasonExhausted    = "attempts_exhausted" // the workflow reported max_attempts failures
 	ReasonLateEvidence = "late_evidence"      // an earlier attempt turns out to have acted
+	ReasonRepeatOver   = "repeat_safe_over"   // in doubt for longer than the downstream knows the idempotency key
+	ReasonPanic        = "panic"              // the gate itself failed while it had the answer in its hands
 	ReasonUndone       = "undone"             // the claim was taken back
 	ReasonResolved     = "resolved"           // a person looked it up
 	ReasonRerun        = "rerun"              // a person wants it done again
@@ -51,12 +53,17 @@ type Claimed struct {
 	Lasts       time.Duration // from the claim to the deadline
 	Retention   time.Duration
 	MaxAttempts int
+	RepeatSafe  time.Duration // for so long from KeyedAt the downstream knows the idempotency key
 	Fingerprint Hash
 	Covers      string
 	Aliases     []Alias // beside the token's own
 }
 
 // Claim: – or failed_retryable → processing. The record must carry its ID.
+//
+// Where a former attempt of the record may have acted, another one begins only if its
+// deadline is not after RepeatUntil, so that it cannot reach the downstream when the
+// idempotency key is forgotten there; else: failed_retryable → ambiguous.
 func Claim(r Record, c Claimed, now time.Time) (Record, error) {
 	if r.State != Gone && r.State != FailedRetryable {
 		return r, ErrIllegalMove
@@ -64,6 +71,11 @@ func Claim(r Record, c Claimed, now time.Time) (Record, error) {
 	next := Record{ID: r.ID, Generation: 1, FirstSeenAt: now}
 	if r.State == FailedRetryable {
 		next, next.Prior = r.Clone(), &r
+	}
+	next.keyUsed(r, c.RepeatSafe, now)
+	if r.Doubt && now.Add(c.Lasts).After(next.RepeatUntil) {
+		next.SettledAt = now
+		return next.move(Ambiguous, ReasonRepeatOver, now), nil
 	}
 	next.Attempt++
 	next.Holder, next.Incarnation = c.Holder, c.Incarnation
@@ -73,10 +85,33 @@ func Claim(r Record, c Claimed, now time.Time) (Record, error) {
 	next.Execution, next.HeaderHash = "", Hash{}
 	next.Receipt, next.Evidence, next.ActionID = nil, 0, ""
 	next.adoptToken(c.Token)
-	// The former attempts are proven not to have acted on what they held.
-	next.Aliases = slices.DeleteFunc(next.Aliases, func(a Alias) bool { return a.Kind == AliasFingerprint })
-	next.Aliases = append(next.Aliases, c.Aliases...)
+	if !r.Doubt { // the former attempts are proven not to have acted on what they held
+		next.Aliases = slices.DeleteFunc(next.Aliases, func(a Alias) bool { return a.Kind == AliasFingerprint })
+	}
+	for _, a := range c.Aliases {
+		if !slices.Contains(next.Aliases, a) {
+			next.Aliases = append(next.Aliases, a)
+		}
+	}
 	return next.move(Processing, ReasonDelivery, now), nil
+}
+
+// keyUsed notes since when the generation's idempotency key may be known downstream,
+// and until when it is. A configuration that changes between two attempts can bring
+// the end forward, never put it off: what was promised before is what a doubt rests on.
+func (r *Record) keyUsed(was Record, safe time.Duration, now time.Time) {
+	begins := was.State == Gone || was.Reason == ReasonRerun // nothing was sent with this key yet
+	if begins {
+		r.KeyedAt = now
+	}
+	until := r.KeyedAt.Add(safe)
+	switch {
+	case safe <= 0 || r.KeyedAt.IsZero():
+		until = time.Time{}
+	case was.Doubt && was.RepeatUntil.Before(until):
+		until = was.RepeatUntil
+	}
+	r.RepeatUntil = until
 }
 
 // Settlement is what an attempt, or evidence of it, says about its end.
@@ -90,6 +125,9 @@ type Settlement struct {
 	// Reported: the workflow itself says that it failed, which uses up max_attempts.
 	// Other failures are proofs that the attempt never reached a workflow.
 	Reported bool
+	// OnTheWay: the exchange broke off after it was sent, To is Ambiguous. While the
+	// downstream knows the idempotency key that is failed_retryable, in doubt.
+	OnTheWay bool
 }
 
 // Settle ends the attempt that owns the record, or takes late evidence of one:
@@ -177,11 +215,17 @@ func (r *Record) settle(s Settlement, now time.Time) Record {
 			r.Receipt = s.Receipt.withResponse(r.Receipt)
 		}
 		r.ExpiresAt = now.Add(r.Retention)
+	case Ambiguous:
+		if s.OnTheWay && r.Owned(s.Token) && now.Before(r.RepeatUntil) {
+			to, r.Doubt = FailedRetryable, true
+		}
 	case FailedRetryable:
 		r.Evidence = s.Evidence
 		switch {
-		case r.Doubt:
+		case r.Doubt && r.RepeatUntil.IsZero():
 			to, reason = Ambiguous, ReasonLateEvidence
+		case r.Doubt && !now.Before(r.RepeatUntil):
+			to, reason = Ambiguous, ReasonRepeatOver
 		case s.Reported && r.exhausts(s):
 			to, reason = Ambiguous, ReasonExhausted
 		}
@@ -257,10 +301,14 @@ func Undo(r Record, token Hash, now time.Time) (Record, error) {
 }
 
 // Lapse: processing → ambiguous, where nobody will settle any more: the deadline
-// has passed, or the holder that waited for a response is lost.
+// has passed, or the holder that waited for a response is lost. And failed_retryable
+// → ambiguous, where an attempt may have acted and the downstream no longer knows the
+// idempotency key that would keep another one from acting again.
 func Lapse(r Record, holderAlive bool, now time.Time) (Record, error) {
 	var reason string
 	switch {
+	case r.State == FailedRetryable && r.Doubt && !now.Before(r.RepeatUntil):
+		reason = ReasonRepeatOver
 	case r.State != Processing:
 		return r, ErrIllegalMove
 	case !holderAlive && r.Holder == HolderForward:
@@ -313,6 +361,7 @@ func Rerun(r Record, v Verdict, now time.Time) (Record, error) {
 	next.SettledAt, next.ExpiresAt = now, time.Time{}
 	next.Receipt, next.Evidence, next.ActionID = nil, 0, ""
 	next.TokenHash, next.HeaderHash, next.Doubt = Hash{}, Hash{}, false
+	next.KeyedAt, next.RepeatUntil = time.Time{}, time.Time{}
 	next.Aliases = slices.DeleteFunc(next.Aliases, func(a Alias) bool { return a.Kind != AliasFingerprint })
 	return next.moveBy(FailedRetryable, ReasonRerun, v.By, v.Note, now), nil
 }
@@ -325,6 +374,7 @@ func Distrust(r Record, v Verdict, now time.Time) (Record, error) {
 	}
 	next := r.Clone()
 	next.SettledAt, next.Doubt = now, true
+	next.KeyedAt, next.RepeatUntil = time.Time{}, time.Time{} // a backup knows not when its key was used
 	return next.moveBy(Ambiguous, ReasonRestored, v.By, v.Note, now), nil
 }
 

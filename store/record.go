@@ -117,6 +117,8 @@ type Record struct {
 	SettledAt   time.Time // end of the last attempt; zero before
 	Deadline    time.Time // processing only: afterwards the record is ambiguous
 	ExpiresAt   time.Time // completed only: afterwards it may be deleted; zero: never
+	KeyedAt     time.Time // first claim of the generation; zero: unknown
+	RepeatUntil time.Time // until then the downstream knows the idempotency key; zero: it does not
 
 	Fingerprint Hash
 	Covers      string // what the fingerprint was taken of: those of others cannot be compared
@@ -129,7 +131,7 @@ type Record struct {
 	Evidence Evidence
 	ActionID string // the downstream system's id of what was done
 	Receipt  *Receipt
-	Doubt    bool    // an attempt other than the owner may have acted: the owner's failure proves nothing
+	Doubt    bool    // an attempt may have acted, whatever the owner says: its failure proves nothing
 	Prior    *Record // what an undone claim goes back to; nil where there was no record
 	History  []Move  // bounded; a person's moves are never evicted
 
@@ -178,6 +180,19 @@ func (r Record) Owned(token Hash) bool { return token != Hash{} && r.TokenHash =
 // whether token is the delivery's own, which may say little from then on.
 func (r Record) bound() bool                { return r.HeaderHash != Hash{} }
 func (r Record) isDelivery(token Hash) bool { return r.bound() && r.HeaderHash == token }
+
+// DueAt is when the record becomes ambiguous if nothing happens before: past the
+// deadline of its attempt or, where it waits for another one in doubt, past the time
+// for which the downstream knows the idempotency key. Zero: never.
+func (r Record) DueAt() time.Time {
+	switch {
+	case r.State == Processing:
+		return r.Deadline
+	case r.State == FailedRetryable && r.Doubt:
+		return r.RepeatUntil
+	}
+	return time.Time{}
+}
 
 // LastMove returns the newest line of the history, or a zero Move.
 func (r Record) LastMove() Move {

@@ -92,7 +92,7 @@ type Store interface {
 	// Scan returns one page, in a fixed order. No transaction outlives the call,
 	// so records that change between pages are seen as they are then.
 	Scan(ctx context.Context, q Query) (Page, error)
-	// Due returns up to limit processing records whose deadline is not after now, oldest first.
+	// Due returns up to limit records whose DueAt is set and not after now, oldest first.
 	Due(ctx context.Context, now time.Time, limit int) ([]Record, error)
 	// Expire deletes up to limit completed records whose ExpiresAt is not after now.
 	Expire(ctx context.Context, now time.Time, limit int) (int, error)

@@ -8,7 +8,7 @@ import (
 
 // Swept says what one Sweep did.
 type Swept struct {
-	Lapsed  int // processing → ambiguous
+	Lapsed  int // processing, or failed_retryable in doubt → ambiguous
 	Expired int // completed → gone
 }
 
@@ -19,8 +19,9 @@ const (
 	sweepBatches = 1000
 )
 
-// Sweep moves processing records that nobody will settle any more to ambiguous,
-// and deletes completed ones that have expired. With orphans it also looks for
+// Sweep moves processing records that nobody will settle any more to ambiguous, and
+// those in doubt whose downstream has forgotten the idempotency key; and it deletes
+// completed ones that have expired. With orphans it also looks for
 // holders of other incarnations, which needs a pass over all processing records:
 // once after a store was opened. A record that cannot be moved does not keep the
 // others from it: the errors are joined.
@@ -81,13 +82,14 @@ func lapseAll(ctx context.Context, s Store, records []Record, swept *Swept) erro
 }
 
 // LapseRule is what everybody who reads a record asks first: a change to
-// ambiguous if nobody will settle it any more, and none if all is well.
+// ambiguous if nobody will settle it any more, or if it was in doubt for too long to
+// be tried again, and none if all is well.
 func LapseRule(ctx context.Context, s Store, now time.Time, r Record) ([]Change, error) {
-	if r.State != Processing {
+	if r.State != Processing && r.State != FailedRetryable {
 		return nil, nil
 	}
 	alive := r.Incarnation == s.Incarnation()
-	if !alive && r.Holder == HolderForward {
+	if r.State == Processing && !alive && r.Holder == HolderForward {
 		var err error
 		if alive, err = s.Alive(ctx, r.Incarnation); err != nil {
 			return nil, err

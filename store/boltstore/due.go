@@ -13,7 +13,7 @@ import (
 // expireChunk bounds the records that one commit deletes: deliveries wait for it.
 const expireChunk = 100
 
-// Due implements store.Store. A processing record without a deadline is never due.
+// Due implements store.Store. A record without a DueAt is never due.
 func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]store.Record, error) {
 	var out []store.Record
 	err := s.view(ctx, func(tx *bbolt.Tx) error {

@@ -19,7 +19,7 @@ var (
 	bucketRecords = []byte("records")
 	// bucketAliases: kind (1 byte) value -> record key.
 	bucketAliases = []byte("aliases")
-	// bucketDue: deadline record key -> nothing; processing records only.
+	// bucketDue: Record.DueAt record key -> nothing; records that have one only.
 	bucketDue = []byte("due")
 	// bucketExpiry: expires_at record key -> nothing; completed records only.
 	bucketExpiry = []byte("expiry")
@@ -92,10 +92,7 @@ func indexKey(t time.Time, key []byte) []byte {
 
 // dueKey is the key of r in bucketDue; nil if it does not stand there.
 func dueKey(r store.Record, key []byte) []byte {
-	if r.State != store.Processing {
-		return nil
-	}
-	return indexKey(r.Deadline, key)
+	return indexKey(r.DueAt(), key)
 }
 
 // expiryKey is the key of r in bucketExpiry; nil if it does not stand there.

@@ -101,12 +101,20 @@ func completed(r store.Record) store.Record {
 	return r
 }
 
+// failed is what a claim becomes whose attempt did not act.
+func failed(r store.Record) store.Record {
+	r.State, r.Holder, r.Evidence = store.FailedRetryable, 0, store.ByResponse
+	r.SettledAt, r.Deadline = r.ClaimedAt.Add(time.Minute), time.Time{}
+	return r
+}
+
 // full has something in every field.
 func full(of store.ID) store.Record {
 	r := claim(of)
 	r.Incarnation, r.Attempt, r.Refused, r.Reported, r.Generation = "incarnation", 4, 1, 2, 3
 	r.MaxAttempts, r.Retention = 10, 30*24*time.Hour
 	r.SettledAt, r.ExpiresAt = noon.Add(time.Second), noon.Add(time.Hour)
+	r.KeyedAt, r.RepeatUntil, r.Doubt, r.Covers = noon.Add(time.Minute), noon.Add(time.Hour), true, "orders"
 	r.Fingerprint, r.TokenHash, r.HeaderHash = store.Hash{1, 2}, store.Hash{3, 4}, store.Hash{6, 7}
 	r.Execution = "instance/4711"
 	r.Aliases = []store.Alias{

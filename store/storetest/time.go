@@ -37,7 +37,13 @@ func due(s *suite) {
 	endless.Deadline = time.Time{}
 	far := claim(id("a", 5))
 	far.Deadline = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-	s.put(ambiguous, endless, far)
+	proven := failed(claim(id("a", 6)))
+	proven.RepeatUntil = noon.Add(time.Second)
+	over := completed(claim(id("a", 7)))
+	over.Doubt, over.RepeatUntil = true, noon.Add(time.Second)
+	endless2 := failed(claim(id("a", 8)))
+	endless2.Doubt = true
+	s.put(ambiguous, endless, far, proven, over, endless2)
 
 	b, a, c, a2, e := stored[0], stored[1], stored[2], stored[3], stored[5]
 	s.equal("before all", s.due(noon, 10), []store.Record{e})
@@ -54,6 +60,16 @@ func due(s *suite) {
 		store.Change{Was: e.Version, Now: store.Record{ID: e.ID}},
 	)
 	s.equal("after moving, settling and deleting", s.due(noon.Add(time.Minute), 10), []store.Record{b, a2, moved[0]})
+
+	// A record in doubt is due as well, by its own time.
+	doubtful := failed(b)
+	doubtful.Doubt, doubtful.RepeatUntil = true, noon.Add(10*time.Second)
+	doubtful = s.apply(store.Change{Was: b.Version, Now: doubtful})[0]
+	s.equal("in doubt", s.due(noon.Add(time.Minute), 10), []store.Record{a2, doubtful, moved[0]})
+	again := claim(b.ID)
+	again.Deadline = noon.Add(time.Hour)
+	s.apply(store.Change{Was: doubtful.Version, Now: again})
+	s.equal("claimed again", s.due(noon.Add(time.Minute), 10), []store.Record{a2, moved[0]})
 }
 
 func (s *suite) expire(now time.Time, limit int) int {

@@ -39,6 +39,15 @@ func Answer(status int, body string, headers ...string) Behaviour {
 	}
 }
 
+// AnswerHead acts and answers HEAD: what headers say, and no body.
+func AnswerHead(status int, headers ...string) Behaviour {
+	return func(x *Exchange) {
+		if x.Act() > 0 {
+			x.Write(x.head(status, append([]string{sandboxed}, headers...)...))
+		}
+	}
+}
+
 // AnswerBare is Answer without n8n's sandbox CSP: something else than the
 // workflow speaks. It counts as an action, because n8n may have acted.
 func AnswerBare(status int, body string, headers ...string) Behaviour {
