@@ -78,7 +78,6 @@ func TestWhatElseIsAliveMovesTheLimit(t *testing.T) {
 		t.Errorf("%d bytes are left to others, of which %d are alive", c.beside, len(alive))
 	}
 	runtime.KeepAlive(alive)
-	alive = nil
 	if beside := adjust(); beside != leastBeside {
 		t.Errorf("%d bytes are left to others when they need no more", beside)
 	}
