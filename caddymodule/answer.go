@@ -115,6 +115,14 @@ func headerOf(lines []store.Field, more ...store.Field) http.Header {
 	return h
 }
 
+// afford accounts for a receipt until it is sent, or tells the sender to come again.
+func (d *delivery) afford(a answer) answer {
+	if !d.memory.take(int64(len(a.body))) {
+		return refusal(overMemory())
+	}
+	return a
+}
+
 // as is the same answer to the delivery that acted.
 func (a answer) as(what decision) answer {
 	a.decision = what

@@ -13,10 +13,8 @@ import (
 // and what is over its bound is read and thrown away: an error from Write would
 // make reverse_proxy break the exchange off. It neither hijacks nor streams.
 type capture struct {
-	header http.Header // as the proxy writes it
-	limit  int64
-
-	bodyless bool // it answers HEAD: a length is announced, and no body comes
+	header   http.Header // as the proxy writes it
+	bodyless bool        // it answers HEAD: a length is announced, and no body comes
 
 	status  int
 	sent    http.Header // as it was when the status came
@@ -25,7 +23,7 @@ type capture struct {
 }
 
 func newCapture(limit int64, memory *share) *capture {
-	return &capture{header: make(http.Header), limit: limit, body: buffer{share: memory, free: freeResponse}}
+	return &capture{header: make(http.Header), body: buffer{share: memory, bound: limit}}
 }
 
 func (c *capture) Header() http.Header { return c.header }
@@ -37,13 +35,14 @@ func (c *capture) WriteHeader(status int) {
 	}
 	c.status = status
 	c.sent = c.header.Clone()
-	// What is announced is set aside at once, so that nothing is copied as it comes.
 	length := c.header.Get("Content-Length")
 	if length == "" || c.bodyless || status == http.StatusNotModified {
 		return
 	}
 	if n, err := strconv.ParseInt(length, 10, 64); err == nil && n > 0 {
-		c.dropped = n > c.limit || !c.body.room(int(n))
+		if c.dropped = n > c.body.bound; !c.dropped {
+			c.body.expect(n)
+		}
 	}
 }
 
@@ -51,7 +50,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	c.WriteHeader(http.StatusOK)
 	switch {
 	case c.dropped:
-	case int64(len(c.body.data)+len(p)) > c.limit || !c.body.room(len(p)):
+	case c.body.room(len(p)) != nil:
 		c.dropped = true
 		c.body.drop()
 	default:

@@ -160,7 +160,7 @@ func TestLoadErrors(t *testing.T) {
 		{"repeat_safe that repeats little", "timeout 1s\nrepeat_safe 32s\n" + whole, ""},
 		{"repeat_safe too short for one webhook", "repeat_safe 3m\nforward x:1\nwebhook demo {\nauth none\nkey json id\ntimeout 5m\n}", "webhook demo: repeat_safe must be longer"},
 		{"receipt_header that is kept anyway", "receipt_header content-type\n" + whole, "it is kept anyway"},
-		{"max_body beyond max_memory", "max_body 600MiB\n" + whole, "must be within max_memory"},
+		{"max_body beyond max_memory", "max_body 600MiB\n" + whole, "must be within half of max_memory"},
 		{"response_buffers", "forward x:1 {\nresponse_buffers 1MiB\n}\nauth none\nkey json id\nwebhook demo", "request_buffers and response_buffers are refused"},
 		{"max_response", "max_response 1MiB\n" + whole, ""},
 		{"max_response too much", "max_response 2TiB\n" + whole, "max_response must be positive and at most"},

@@ -46,6 +46,7 @@ type delivery struct {
 	match   n8n.Match
 	request *http.Request
 	memory  share
+	body    buffer // as it came; not needed once the attempt is over
 	started time.Time
 
 	// Evidence for the log, gathered on the way.

@@ -143,6 +143,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	defer d.memory.release()
 	answer := d.deliver()
+	d.body.drop()
 	if d.hook != nil {
 		answer = answer.asSet(d.hook.respond)
 	} else {
@@ -183,7 +184,8 @@ func (d *delivery) deliver() answer {
 	}
 	defer claim.release()
 	if !claim.won {
-		return fromRecord(d.await(claim))
+		d.body.drop()
+		return d.afford(fromRecord(d.await(claim)))
 	}
 	return d.attempt(claim, body)
 }

@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,44 +31,32 @@ func (d *delivery) receive() ([]byte, error) {
 	if d.request.ContentLength > limit {
 		return nil, d.tooLarge()
 	}
-	body := buffer{share: &d.memory, free: freeBody}
-	for {
-		if !body.room(d.nextRead(len(body.data))) {
-			return nil, transient(decidedOverloaded, "too much is held in memory").because(errMemory)
-		}
-		space := body.data[len(body.data):cap(body.data)]
-		n, err := d.request.Body.Read(space[:min(int64(len(space)), limit+1-int64(len(body.data)))])
-		body.data = body.data[:len(body.data)+n]
-		switch {
-		case int64(len(body.data)) > limit:
-			return nil, d.tooLarge()
-		case errors.Is(err, io.EOF):
-			return body.data, nil
-		case err != nil:
-			return nil, d.brokenOff(err)
-		}
+	d.body = buffer{share: &d.memory, bound: limit}
+	if announced := d.request.ContentLength; announced >= 0 {
+		d.body.expect(announced)
 	}
+	if err := d.body.fill(d.request.Body); err != nil {
+		return nil, d.notReceived(err)
+	}
+	return d.body.data, nil
 }
 
-// brokenOff refuses a body that did not arrive whole.
-func (d *delivery) brokenOff(err error) error {
+// notReceived refuses a body that did not arrive whole, or is too much to hold.
+func (d *delivery) notReceived(err error) error {
 	var handled caddyhttp.HandlerError
-	if errors.As(err, &handled) && handled.StatusCode == http.StatusRequestEntityTooLarge { // request_body max_size
+	switch {
+	case errors.Is(err, errMemory):
+		return overMemory()
+	case errors.Is(err, errBound):
+		return d.tooLarge()
+	case errors.As(err, &handled) && handled.StatusCode == http.StatusRequestEntityTooLarge: // request_body max_size
 		return d.tooLarge().because(err)
 	}
 	return refuse(decidedMalformed, http.StatusBadRequest, "the body did not arrive whole").because(err)
 }
 
-var errMemory = errors.New("max_memory is reached")
-
-// nextRead is how much room the next read wants. What is announced is set aside at
-// once, so that nothing is copied as it comes; pages that were never written to cost
-// the machine nothing.
-func (d *delivery) nextRead(have int) int {
-	if announced := d.request.ContentLength; announced > 0 && have == 0 {
-		return int(announced) + 1 // one more, to see the end
-	}
-	return 1
+func overMemory() *refused {
+	return transient(decidedOverloaded, "too much is held in memory").because(errMemory)
 }
 
 func (d *delivery) tooLarge() *refused {
@@ -89,15 +76,11 @@ func (d *delivery) extract(body []byte) (event, error) {
 	if d.hook.key == nil {
 		return event{}, nil
 	}
-	switch d.request.Header.Get("Content-Encoding") {
-	case "gzip", "deflate":
-		if !d.memory.take(d.hook.maxBody) {
-			return event{}, transient(decidedOverloaded, "too much is held in memory").because(errMemory)
-		}
-		defer d.memory.give(d.hook.maxBody) // what is decoded is of no use beyond
-	}
-	decoded, err := keyextract.Decode(d.request.Header, body, d.hook.maxBody)
+	decoded, done, err := d.decode(body)
+	defer done()
 	switch {
+	case errors.Is(err, errMemory):
+		return event{}, overMemory()
 	case errors.Is(err, keyextract.ErrTooLarge):
 		return event{}, d.tooLarge().because(err)
 	case err != nil && !d.hook.key.ReadsBody():
@@ -139,6 +122,32 @@ func withoutKey(err error) error {
 	}
 	return refuse(decidedMalformed, http.StatusBadRequest, "the event key cannot be read: "+err.Error()).because(err)
 }
+
+// decode decodes the body, in memory that is accounted for until done. How large it
+// becomes is not known before, so small limits are tried first.
+func (d *delivery) decode(body []byte) (decoded []byte, done func(), err error) {
+	done = func() {}
+	switch d.request.Header.Get("Content-Encoding") {
+	case "gzip", "deflate":
+	default:
+		decoded, err = keyextract.Decode(d.request.Header, body, d.hook.maxBody)
+		return decoded, done, err
+	}
+	for limit := int64(firstDecoded); ; limit *= 4 {
+		limit = min(limit, d.hook.maxBody)
+		if !d.memory.take(limit) {
+			return nil, done, errMemory
+		}
+		decoded, err = keyextract.Decode(d.request.Header, body, limit)
+		if !errors.Is(err, keyextract.ErrTooLarge) || limit == d.hook.maxBody {
+			return decoded, func() { d.memory.give(limit) }, err // what is decoded is of no use beyond
+		}
+		d.memory.give(limit)
+	}
+}
+
+// firstDecoded is what nearly all bodies fit in.
+const firstDecoded = 32 << 10
 
 // content is what the fingerprint is taken of. Where several webhooks write one
 // operation, one event may come by either: method and path tell nothing then. A token

@@ -74,7 +74,8 @@ func (d *delivery) trySettle(c *claim, said store.Settlement) (store.Record, err
 }
 
 // settleLater goes on trying to store an outcome, with its own hold on the store. It
-// holds what is to be stored, not the response: the delivery gives its memory back.
+// holds what is to be stored, not the response: the delivery gives its memory back, and
+// the receipt has its own share; where there is none, only its body is lost.
 // Past the deadline the record is ambiguous, and the last try is late evidence.
 func (d *delivery) settleLater(c *claim, said store.Settlement) {
 	later := &claim{ledger: c.ledger.again(), record: c.record, hash: c.hash}
@@ -85,8 +86,11 @@ func (d *delivery) settleLater(c *claim, said store.Settlement) {
 		deadline = c.record.Deadline
 	}
 	logger := d.gate.logger.With(zap.String("operation", d.operation()), zap.String("correlation_id", d.correlationID()))
+	held := share{budget: memory}
+	said.Receipt = held.keep(said.Receipt)
 	go func() {
 		defer later.release()
+		defer held.release()
 		pause := firstPause
 		for {
 			last := !time.Now().Before(deadline)
@@ -103,4 +107,14 @@ func (d *delivery) settleLater(c *claim, said store.Settlement) {
 			}
 		}
 	}()
+}
+
+// keep accounts for what is to be stored, or keeps it without its body.
+func (s *share) keep(r *store.Receipt) *store.Receipt {
+	if r == nil || s.take(int64(cap(r.Body))) {
+		return r
+	}
+	bare := *r
+	bare.Body, bare.BodyDropped = nil, true
+	return &bare
 }

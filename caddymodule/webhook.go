@@ -230,8 +230,8 @@ func (h *Handler) compileAll() error {
 	for i := range h.Webhooks {
 		w := &h.Webhooks[i]
 		hook, err := w.compile(h.Options, string(h.ForwardRaw))
-		if err == nil && max(hook.maxBody, hook.maxResponse) > h.app.MaxMemory {
-			err = fmt.Errorf("max_body and max_response must be within max_memory, %d bytes", h.app.MaxMemory)
+		if err == nil && max(hook.maxBody, hook.maxResponse) > h.app.MaxMemory/2 {
+			err = fmt.Errorf("max_body and max_response must be within half of max_memory, %d bytes", h.app.MaxMemory)
 		}
 		if err == nil && hook.key != nil {
 			hook.operation.webhook = h.whole(w)

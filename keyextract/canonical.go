@@ -3,7 +3,6 @@ package keyextract
 import (
 	"errors"
 	"io"
-	"runtime"
 	"sync"
 	"unicode/utf8"
 )
@@ -68,12 +67,12 @@ var canonicalizers = sync.Pool{New: func() any { return new(canonicalizer) }}
 // chunk is how much is written at once.
 const chunk = 16 << 10
 
-// Beside the text, a text of nothing but brackets or tiny members takes several
-// times its own size while it is written. Large ones therefore wait for one of
-// as many places as there are processors to work on them.
-var largePlaces = make(chan struct{}, runtime.GOMAXPROCS(0))
+// Beside the text, a text of nothing but brackets or tiny members takes up to eleven
+// times its own size while it is written. Large ones therefore wait for one place:
+// it is work for a processor, 16 MiB are through in 0.1 to 1 s.
+var largePlace = make(chan struct{}, 1)
 
-const large = 1 << 20
+const large = 256 << 10
 
 // writeCanonical writes the canonical form of text, or says why it has none.
 // After an error, what was written means nothing.
@@ -82,8 +81,8 @@ func writeCanonical(to io.Writer, text []byte) error {
 		return errNotUTF8
 	}
 	if len(text) > large {
-		largePlaces <- struct{}{}
-		defer func() { <-largePlaces }()
+		largePlace <- struct{}{}
+		defer func() { <-largePlace }()
 	}
 	c := canonicalizers.Get().(*canonicalizer)
 	defer c.release()

@@ -18,7 +18,8 @@ var ErrTooLarge = errors.New("the decoded body is too large")
 // "gzip", "deflate" (with zlib's header; n8n refuses raw deflate) or "identity",
 // to the letter, and never for multipart bodies, which n8n reads as they come.
 // The result is at most limit bytes (else ErrTooLarge), whatever the body claims,
-// and may share memory with body. Other errors mean a body that n8n could not
+// and may share memory with body. What has to be decoded takes limit bytes of memory
+// from the start: who does not know how large it becomes tries small limits first. Other errors mean a body that n8n could not
 // read either; their text holds nothing of it.
 func Decode(header http.Header, body []byte, limit int64) ([]byte, error) {
 	encoding := ""
@@ -84,7 +85,7 @@ func gunzip(body []byte, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer gzipReaders.Put(r)
-	return readLimited(r, len(body), limit)
+	return readLimited(r, limit)
 }
 
 func inflate(body []byte, limit int64) ([]byte, error) {
@@ -100,14 +101,14 @@ func inflate(body []byte, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer zlibReaders.Put(r)
-	return readLimited(r, len(body), limit)
+	return readLimited(r, limit)
 }
 
 // readLimited reads r to its end, where checksums are compared.
-func readLimited(r io.Reader, size int, limit int64) ([]byte, error) {
+func readLimited(r io.Reader, limit int64) ([]byte, error) {
 	var out bytes.Buffer
-	// JSON shrinks to a fourth or less; the guess costs no more than the limit.
-	out.Grow(int(min(4*int64(size), limit)) + bytes.MinRead)
+	// At once, so that nothing is copied: callers account for the limit and no more.
+	out.Grow(int(limit) + 1 + bytes.MinRead)
 	n, err := out.ReadFrom(io.LimitReader(r, limit+1))
 	if n > limit {
 		return nil, ErrTooLarge
