@@ -70,6 +70,8 @@ type (
 		SettledAt    time.Time  `json:"settled_at,omitzero"`
 		Deadline     time.Time  `json:"deadline,omitzero"`
 		ExpiresAt    time.Time  `json:"expires_at,omitzero"`
+		Doubt        bool       `json:"doubt,omitempty"`       // an attempt may have acted, whatever a later one proved
+		RepeatUntil  time.Time  `json:"repeat_until,omitzero"` // of what is failed_retryable in doubt: afterwards it is ambiguous
 		Status       int        `json:"receipt_status,omitempty"`
 		ReceiptBytes int        `json:"receipt_bytes,omitempty"`
 		History      []MoveView `json:"history,omitempty"`
@@ -276,7 +278,10 @@ func view(r store.Record) RecordView {
 		State:      r.State.String(), Reason: r.Reason, Version: r.Version,
 		Attempt: r.Attempt, Refused: r.Refused, Reported: r.Reported, Generation: r.Generation, ActionID: r.ActionID,
 		FirstSeenAt: r.FirstSeenAt, ClaimedAt: r.ClaimedAt, SettledAt: r.SettledAt,
-		Deadline: r.Deadline, ExpiresAt: r.ExpiresAt,
+		Deadline: r.Deadline, ExpiresAt: r.ExpiresAt, Doubt: r.Doubt,
+	}
+	if r.State == store.FailedRetryable {
+		v.RepeatUntil = r.DueAt()
 	}
 	if r.Receipt != nil {
 		v.Status, v.ReceiptBytes = r.Receipt.Status, len(r.Receipt.Body)

@@ -147,7 +147,7 @@ func fromAttempt(c *claim, v verdict, ex *exchange, r store.Record, settleErr er
 		a := refusal(transient(what, "it is not known whether the event was carried out; delivering it again is safe").because(ex.err))
 		a.notCarriedOut = true
 		return a
-	case !r.Owned(c.hash) || r.State != v.to: // it lost its record: the record's word counts
+	case !r.Owned(c.hash) || r.State != v.to && r.State != store.Ambiguous: // it lost its record: the record's word counts
 		return fromRecord(r)
 	case r.State == store.Completed && v.internal:
 		return replay(r).as(what)

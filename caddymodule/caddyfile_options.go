@@ -37,7 +37,19 @@ import (
 //	max_in_flight N
 //	retention DUR
 //	log_key hash|plain|off
+//
+// What makes no sense is refused here already, so that the error has file and line.
 func parseOption(d *caddyfile.Dispenser, word string, o *Options) error {
+	if err := readOption(d, word, o); err != nil {
+		return err
+	}
+	if err := o.validate(); err != nil {
+		return d.WrapErr(err)
+	}
+	return nil
+}
+
+func readOption(d *caddyfile.Dispenser, word string, o *Options) error {
 	switch word {
 	case "methods":
 		return parseNames(d, &o.Methods)

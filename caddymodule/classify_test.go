@@ -3,7 +3,11 @@ package caddymodule
 import (
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/n8n"
 	"github.com/n8n-gate/n8n-gate/store"
 )
@@ -167,6 +171,41 @@ func TestProofIsTheUpstreams(t *testing.T) {
 			v := j.classify(by(test.upstream, answered(404, notRegistered)))
 			if v.to != test.to || (v.hint == "") != (test.to == store.FailedRetryable) {
 				t.Errorf("got %+v, want %s", v, test.to)
+			}
+		})
+	}
+}
+
+// A webhook's list, even an empty one, stands for the gate's; what is left out does not.
+func TestOffIsNotInherited(t *testing.T) {
+	wait := caddy.Duration(time.Hour)
+	gate := Options{
+		OnResponse: []ResponseRule{{Status: []int{500}, Then: "completed"}}, CompleteWhen: &Condition{Place: Place{Path: "done"}, Value: "true"},
+		ActionID: &Place{Path: "id"}, ReceiptHeader: []string{"X-A"}, Origin: "keep", RepeatSafe: &wait,
+	}
+	none := caddy.Duration(0)
+	for name, test := range map[string]struct {
+		hook Options
+		set  bool
+	}{
+		"left out": {Options{}, true},
+		"off": {Options{
+			OnResponse: []ResponseRule{}, CompleteWhen: new(Condition), ActionID: new(Place), ReceiptHeader: []string{}, Origin: off, RepeatSafe: &none,
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.hook.Auth, test.hook.Key = &Auth{Kind: "none"}, []keyextract.Source{{Kind: keyextract.KindJSON, Path: "id"}}
+			hook, err := (&Webhook{Pattern: "demo", Options: test.hook}).compile(gate, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, is := range map[string]bool{
+				"on_response": len(hook.judge.rules) > 0, "complete_when": hook.judge.completeWhen != nil, "action_id": hook.actionID != nil,
+				"receipt_header": len(hook.receiptHeader) > 0, "origin": hook.keepOrigin, "repeat_safe": hook.repeatSafe > 0,
+			} {
+				if is != test.set {
+					t.Errorf("%s: set is %t, want %t", what, is, test.set)
+				}
 			}
 		})
 	}

@@ -158,12 +158,18 @@ func TestRepeatSafeIsOverForTheSweeper(t *testing.T) {
 	inBubble(t, tenMinutes, func(g *testGate) {
 		repeating(g, 10*time.Minute)
 		g.wants(g.deliver("e1"), http.StatusServiceUnavailable, decidedNew, "")
+		if v := view(g.record("e1")); !v.Doubt || v.RepeatUntil.Sub(v.FirstSeenAt) != 10*time.Minute {
+			t.Errorf("the desk shows %+v", v)
+		}
 		time.Sleep(10*time.Minute - time.Second)
 		synctest.Wait()
 		g.wantsRecord("e1", store.FailedRetryable, store.ReasonInterrupted)
 		time.Sleep(defaultSweepInterval + time.Second)
 		synctest.Wait()
 		g.wantsRecord("e1", store.Ambiguous, store.ReasonRepeatOver)
+		if v := view(g.record("e1")); !v.Doubt || !v.RepeatUntil.IsZero() {
+			t.Errorf("the desk shows %+v", v)
+		}
 	})
 }
 

@@ -30,7 +30,7 @@ func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *za
 			s.orphaned.Store(false)
 		}
 		if swept.Lapsed > 0 {
-			logger.Warn("attempts became ambiguous: nobody settled them", zap.Int("records", swept.Lapsed))
+			logger.Warn("records became ambiguous: nobody settled their attempts, or they were in doubt for longer than repeat_safe", zap.Int("records", swept.Lapsed))
 		}
 		if swept.Expired > 0 {
 			logger.Info("expired records deleted", zap.Int("records", swept.Expired))

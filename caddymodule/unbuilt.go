@@ -16,8 +16,9 @@ var (
 	unbuiltOption = words(
 		"provider", "handshake", "confirm", "execution_id", "batch", "batch_forward", "batch_max", "owner",
 	)
-	unbuiltAuth   = words("hmac", "basic", "standard_webhooks", "ecdsa", "ed25519", "jwt", "rsa", "mtls", "upstream")
-	unbuiltEngine = words("postgres")
+	unbuiltDecision = words("handshake", "stale")
+	unbuiltAuth     = words("hmac", "basic", "standard_webhooks", "ecdsa", "ed25519", "jwt", "rsa", "mtls", "upstream")
+	unbuiltEngine   = words("postgres")
 )
 
 func words(list ...string) map[string]bool {

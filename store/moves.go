@@ -96,24 +96,6 @@ func Claim(r Record, c Claimed, now time.Time) (Record, error) {
 	return next.move(Processing, ReasonDelivery, now), nil
 }
 
-// keyUsed notes since when the generation's idempotency key may be known downstream,
-// and until when it is. A configuration that changes between two attempts can bring
-// the end forward, never put it off: what was promised before is what a doubt rests on.
-func (r *Record) keyUsed(was Record, safe time.Duration, now time.Time) {
-	begins := was.State == Gone || was.Reason == ReasonRerun // nothing was sent with this key yet
-	if begins {
-		r.KeyedAt = now
-	}
-	until := r.KeyedAt.Add(safe)
-	switch {
-	case safe <= 0 || r.KeyedAt.IsZero():
-		until = time.Time{}
-	case was.Doubt && was.RepeatUntil.Before(until):
-		until = was.RepeatUntil
-	}
-	r.RepeatUntil = until
-}
-
 // Settlement is what an attempt, or evidence of it, says about its end.
 type Settlement struct {
 	Token    Hash

@@ -52,8 +52,9 @@ func TestAuthorSaysWhatAnAnswerMeans(t *testing.T) {
 	wantTransient(t, g.deliver("evt_1"), "new")
 	g.wantState("evt_1", "failed_retryable", "reported")
 	n.Next(fake.Answer(http.StatusConflict, `{"acted":false}`))
-	wantTransient(t, g.deliver("evt_1"), "manual_review") // the attempts are used up
+	want(t, g.deliver("evt_1"), http.StatusBadGateway, "retry") // the attempts are used up
 	g.wantState("evt_1", "ambiguous", "attempts_exhausted")
+	wantTransient(t, g.deliver("evt_1"), "manual_review")
 
 	n.Next(fake.Answer(http.StatusConflict, `{"acted":true}`))
 	want(t, g.deliver("evt_2"), http.StatusBadGateway, "new")
