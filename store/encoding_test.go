@@ -271,3 +271,20 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 	})
 }
+
+// TestDecodeNames: what it reads is what DecodeRecord reads, and no more.
+func TestDecodeNames(t *testing.T) {
+	r := Record{
+		ID: ID{"operation", "event"}, State: Completed, Version: 7, Reason: "response",
+		Aliases: []Alias{{AliasToken, "\x00\xff"}, {AliasExecution, "4711"}},
+		Prior:   &Record{ID: ID{"other", "other"}, Aliases: []Alias{{AliasToken, "prior"}}},
+	}
+	stored := AppendRecord(nil, r)
+	got, err := DecodeNames(stored)
+	if want := (Record{ID: r.ID, Aliases: r.Aliases}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := DecodeNames(stored[:len(stored)-1]); err == nil {
+		t.Error("a record that was cut off was read")
+	}
+}

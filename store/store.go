@@ -95,6 +95,7 @@ type Store interface {
 	// Due returns up to limit records whose DueAt is set and not after now, oldest first.
 	Due(ctx context.Context, now time.Time, limit int) ([]Record, error)
 	// Expire deletes up to limit completed records whose ExpiresAt is not after now.
+	// An engine may go by whole days: at the latest, those of two days ago are gone.
 	Expire(ctx context.Context, now time.Time, limit int) (int, error)
 	// Stats costs O(1): Apply keeps it up to date.
 	Stats(ctx context.Context) (Stats, error)

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -10,16 +11,22 @@ import (
 
 // batch is one transaction of the writer, shared by the operations of a group.
 type batch struct {
-	tx       *bbolt.Tx
+	snapshot
+	changes  *changes
+	now      time.Time
 	sequence uint64 // the last number given out
 	wrote    bool
 	counts   map[string]int64 // what to add, by count key
 	err      error            // the first write that failed; ends the transaction
 }
 
-func newBatch(tx *bbolt.Tx) *batch {
+func newBatch(tx *bbolt.Tx, c *changes, now time.Time) *batch {
+	// Records are appended in the order of their keys: full pages stay full.
+	tx.Bucket(bucketRecords).FillPercent = 1
 	return &batch{
-		tx:       tx,
+		snapshot: snapshot{tx: tx, index: c.index},
+		changes:  c,
+		now:      now,
 		sequence: decodeUint(tx.Bucket(bucketMeta).Get(metaSequence)),
 		counts:   make(map[string]int64),
 	}
@@ -54,16 +61,14 @@ func (b *batch) delete(bucket, key []byte) {
 	}
 }
 
-// move keeps an index: it replaces the entry at was by one at now, where nil is none.
-func (b *batch) move(index, was, now []byte) {
-	if string(was) == string(now) {
-		return
-	}
-	if was != nil {
-		b.delete(index, was)
+// move keeps an entry of another bucket: what stood at was stands at now with
+// value, where a nil key is none.
+func (b *batch) move(bucket, was, now, value []byte) {
+	if was != nil && !bytes.Equal(was, now) {
+		b.delete(bucket, was)
 	}
 	if now != nil {
-		b.put(index, now, nil)
+		b.put(bucket, now, value)
 	}
 }
 
@@ -81,22 +86,68 @@ func (b *batch) count(operation string, from, to store.State) {
 }
 
 // replace writes now in the place of was, with all that hangs on a record except
-// its aliases and its payload. A now that is Gone deletes.
-func (b *batch) replace(key []byte, was, now store.Record) {
-	b.move(bucketDue, dueKey(was, key), dueKey(now, key))
-	b.move(bucketExpiry, expiryKey(was, key), expiryKey(now, key))
+// its payload, and returns where it stands. A now that is Gone deletes.
+func (b *batch) replace(was record, now store.Record) spot {
 	b.count(was.Operation, was.State, now.State)
 	if now.State == store.Gone {
-		b.delete(bucketRecords, key)
-		b.delete(bucketPayloads, key)
-		return
+		b.remove(was)
+		b.delete(bucketPayloads, was.spot.payloadKey())
+		return was.spot
 	}
-	b.put(bucketRecords, key, store.AppendRecord(nil, now))
+	at := was.spot
+	if at.own == nil {
+		switch last := lastDay(now, b.now); {
+		case was.Version == 0:
+			at.place = newPlace(last, now.Version)
+			b.changes.add(b.index.refs(now, at.place)...)
+		case now.State == store.Completed && last < at.place.day():
+			return b.carry(was, now, last) // it may go earlier than it was planned to
+		default:
+			b.changes.replace(was.Record, now, at.place)
+		}
+	}
+	b.write(was, now, at)
+	return at
+}
+
+// write puts now at a spot, and what follows from it elsewhere.
+func (b *batch) write(was record, now store.Record, at spot) {
+	if old, key := was.spot.unsettledKey(was.State), at.unsettledKey(now.State); old != nil || key != nil {
+		b.move(bucketUnsettled, old, key, dueTime(now))
+	}
+	if at.own != nil {
+		b.move(bucketOwnExpiry, at.ownExpiryKey(was.Record), at.ownExpiryKey(now), nil)
+	}
+	b.put(at.bucket(), at.key(), store.AppendRecord(make([]byte, 0, 512), now))
+}
+
+// remove takes a record out of all but the counts and the payloads.
+func (b *batch) remove(r record) {
+	if key := r.spot.unsettledKey(r.State); key != nil {
+		b.delete(bucketUnsettled, key)
+	}
+	if key := r.spot.ownExpiryKey(r.Record); key != nil {
+		b.delete(bucketOwnExpiry, key)
+	}
+	if r.spot.own == nil {
+		b.changes.remove(b.index.refs(r.Record, r.spot.place)...)
+	}
+	b.delete(r.spot.bucket(), r.spot.key())
+}
+
+// carry moves a record to another day, and may change it on the way. It keeps
+// its number, and with it the key of its payload.
+func (b *batch) carry(was record, now store.Record, last uint16) spot {
+	at := spot{place: newPlace(last, was.spot.place.number())}
+	b.remove(was)
+	b.changes.add(b.index.refs(now, at.place)...)
+	b.write(record{Record: store.Record{ID: was.ID}}, now, at)
+	return at
 }
 
 // finish writes what a commit says about itself and returns its number; or
 // errNothing, if there is nothing to commit.
-func (b *batch) finish(now time.Time) (uint64, error) {
+func (b *batch) finish() (uint64, error) {
 	if !b.wrote {
 		return 0, errNothing
 	}
@@ -112,6 +163,6 @@ func (b *batch) finish(now time.Time) (uint64, error) {
 	}
 	seq := b.next()
 	b.put(bucketMeta, metaSequence, encodeUint(seq))
-	b.put(bucketMeta, metaLastWrite, encodeUint(uint64(store.UnixNano(now))))
+	b.put(bucketMeta, metaLastWrite, encodeUint(uint64(store.UnixNano(b.now))))
 	return seq, b.err
 }

@@ -101,10 +101,12 @@ func (s *Store) commit(group []*op) {
 	if group = writes(group); len(group) == 0 {
 		return
 	}
-	answers, seq, err := s.transact(group)
+	made := &changes{index: s.index}
+	answers, seq, err := s.transact(group, made)
 	var spoilt *spoiltError
 	if errors.As(err, &spoilt) && len(group) > 1 {
 		// One of them stumbled over the file half-way. Alone, each answers for itself.
+		made.settle(false)
 		for i := range group {
 			s.commit(group[i : i+1])
 		}
@@ -114,6 +116,11 @@ func (s *Store) commit(group []*op) {
 		err = s.outcome(seq, err)
 	} else {
 		err = nil
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		s.doubtful = doubtful{seq, made}
+	} else {
+		made.settle(err == nil)
 	}
 	for i, o := range group {
 		if err != nil {
@@ -154,18 +161,19 @@ func (o *op) refusal(err error) error {
 // transact carries out group. answers are those of its operations, worth
 // something if err is nil or errNothing. seq is the sequence number under which
 // the commit, if it was tried, would be found in the file; 0: it was not tried.
-func (s *Store) transact(group []*op) (answers []error, seq uint64, err error) {
+// made gets what the index must follow.
+func (s *Store) transact(group []*op, made *changes) (answers []error, seq uint64, err error) {
 	answers = make([]error, len(group))
 	err = guard(func() error {
 		return s.update(func(tx *bbolt.Tx) error {
-			b := newBatch(tx)
+			b := newBatch(tx, made, time.Now())
 			for i, o := range group {
 				if answers[i] = b.run(o); b.err != nil {
 					return &spoiltError{b.err}
 				}
 			}
 			var err error
-			seq, err = b.finish(time.Now())
+			seq, err = b.finish()
 			return err
 		})
 	})
@@ -182,18 +190,3 @@ type spoiltError struct{ cause error }
 
 func (e *spoiltError) Error() string { return e.cause.Error() }
 func (e *spoiltError) Unwrap() error { return e.cause }
-
-// Apply implements store.Store.
-func (s *Store) Apply(ctx context.Context, cs ...store.Change) ([]store.Record, error) {
-	if len(cs) == 0 {
-		return nil, nil
-	}
-	a, err := newApply(cs)
-	if err != nil {
-		return nil, notStored(err)
-	}
-	if err := s.submit(ctx, &op{run: a.run}); err != nil {
-		return nil, err
-	}
-	return a.stored, nil
-}

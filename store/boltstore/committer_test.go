@@ -218,7 +218,7 @@ func TestScanIsBounded(t *testing.T) {
 		}
 		mustApply(t, s, cs...)
 	}
-	q := store.Query{States: []store.State{store.Ambiguous}}
+	q := store.Query{Reason: "no record's"}
 	page, err := s.Scan(t.Context(), q)
 	if err != nil || len(page.Records) != 0 || page.Next == "" {
 		t.Fatalf("got %d records, next %q, %v", len(page.Records), page.Next, err)
@@ -226,6 +226,10 @@ func TestScanIsBounded(t *testing.T) {
 	q.After = page.Next
 	if page, err = s.Scan(t.Context(), q); err != nil || page.Next != "" {
 		t.Errorf("second page: next %q, %v", page.Next, err)
+	}
+	// Of what is not completed, those in other states are not even looked at.
+	if page, err = s.Scan(t.Context(), store.Query{States: []store.State{store.Ambiguous, store.FailedRetryable}}); err != nil || page.Next != "" {
+		t.Errorf("a scan of other states: next %q, %v", page.Next, err)
 	}
 	big := claim(0)
 	big.Was = stands(t, s, 0)

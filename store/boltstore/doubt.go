@@ -29,6 +29,14 @@ import (
 // (file.persist), before anything else is written. Until that has worked its outcome
 // is unknown, and nobody may read what could be gone again after a restart.
 
+// doubtful is the commit whose outcome is unknown: the number under which it would
+// be found, and what the index does when it is. Until then the index leads to the
+// records of before and to those of after, and nobody reads either.
+type doubtful struct {
+	seq     uint64
+	changes *changes
+}
+
 // settleTries is how often an outcome is looked for before its callers are told
 // that it is unknown. A disk that fails for good fails each time.
 const settleTries = 3
@@ -69,7 +77,7 @@ func (s *Store) ready() error {
 	if s.doubt == nil {
 		return nil
 	}
-	_, err := s.lastSequence()
+	seq, err := s.lastSequence()
 	if err == nil {
 		err = guard(s.persist)
 	}
@@ -77,6 +85,8 @@ func (s *Store) ready() error {
 		return fmt.Errorf("%w (%w): %w", errUnsettled, s.doubt, err)
 	}
 	s.setDoubt(nil)
+	s.doubtful.changes.settle(seq == s.doubtful.seq)
+	s.doubtful = doubtful{}
 	return nil
 }
 

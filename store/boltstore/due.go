@@ -2,7 +2,9 @@ package boltstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -10,71 +12,49 @@ import (
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
-// expireChunk bounds the records that one commit deletes: deliveries wait for it.
-const expireChunk = 100
-
-// Due implements store.Store. A record without a DueAt is never due.
+// Due implements store.Store. A record without a DueAt is never due. It looks at
+// all that could be, 17 bytes each.
 func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]store.Record, error) {
 	var out []store.Record
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		var err error
-		out, err = readRecords(tx.Bucket(bucketRecords), passedKeys(tx.Bucket(bucketDue), now, limit))
-		return err
+		out = nil
+		found := &snapshot{tx: tx}
+		for _, d := range passed(tx.Bucket(bucketUnsettled), now, limit) {
+			r, err := found.at(d.spot)
+			if err != nil {
+				return err
+			}
+			if r == nil {
+				return ErrDamaged
+			}
+			out = append(out, *r)
+		}
+		return nil
 	})
 	return out, err
 }
 
-// passedKeys copies the first limit record keys of an index whose time is not after now.
-func passedKeys(index *bbolt.Bucket, now time.Time, limit int) [][]byte {
-	var keys [][]byte
-	passed(index, now, func(key []byte) bool {
-		if len(keys) < limit {
-			keys = append(keys, bytes.Clone(key))
-		}
-		return len(keys) < limit
-	})
-	return keys
+// dated is where a record stands that is due at time.
+type dated struct {
+	time uint64
+	spot spot
 }
 
-// Expire implements store.Store. It commits in chunks: on an error the number is
-// that of the records that are gone.
-func (s *Store) Expire(ctx context.Context, now time.Time, limit int) (int, error) {
-	total := 0
-	for total < limit {
-		want, gone := min(expireChunk, limit-total), 0
-		err := s.submit(ctx, &op{run: func(b *batch) (err error) {
-			gone, err = expire(b, now, want)
-			return err
-		}})
-		if err != nil {
-			return total, err
-		}
-		total += gone
-		if gone < want {
-			break
+// passed are the first limit records that are due at now, the oldest first.
+func passed(unsettled *bbolt.Bucket, now time.Time, limit int) []dated {
+	var due []dated
+	last := decodeUint(timePrefix(now))
+	c := unsettled.Cursor()
+	for _, first := range [][]byte{
+		{byte(store.Processing) | ownFlag}, {byte(store.Processing)},
+		{byte(store.FailedRetryable) | ownFlag}, {byte(store.FailedRetryable)},
+	} {
+		for k, v := c.Seek(first); bytes.HasPrefix(k, first); k, v = c.Next() {
+			if len(v) == timeSize && decodeUint(v) <= last {
+				due = append(due, dated{decodeUint(v), unsettledSpot(k)})
+			}
 		}
 	}
-	return total, nil
-}
-
-// expire deletes the first limit records whose retention has passed. The index
-// holds completed records only, and each is looked at once more.
-func expire(b *batch, now time.Time, limit int) (int, error) {
-	keys := passedKeys(b.tx.Bucket(bucketExpiry), now, limit)
-	records, err := readRecords(b.tx.Bucket(bucketRecords), keys)
-	if err != nil {
-		return 0, notStored(err)
-	}
-	gone := 0
-	for i, r := range records {
-		if r.State != store.Completed || r.ExpiresAt.IsZero() || r.ExpiresAt.After(now) {
-			continue
-		}
-		for _, a := range r.Aliases {
-			b.delete(bucketAliases, aliasKey(a))
-		}
-		b.replace(keys[i], r, store.Record{ID: r.ID})
-		gone++
-	}
-	return gone, nil
+	slices.SortStableFunc(due, func(a, b dated) int { return cmp.Compare(a.time, b.time) })
+	return due[:max(0, min(limit, len(due)))]
 }

@@ -16,6 +16,8 @@ var (
 	ErrForeign = errors.New("not a store of n8n-gate")
 	// ErrNewerFormat: a later version of n8n-gate wrote the file.
 	ErrNewerFormat = errors.New("written by a newer version of n8n-gate")
+	// ErrOldFormat: the file is of a format that no released version wrote.
+	ErrOldFormat = errors.New("written by a version of n8n-gate that was never released")
 	// ErrDamaged: the file contradicts itself.
 	ErrDamaged = errors.New("the store's file is damaged")
 	// ErrBadID: an operation or an event key that cannot be stored.

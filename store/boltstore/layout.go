@@ -3,6 +3,8 @@ package boltstore
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -10,20 +12,21 @@ import (
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
-// The buckets of the file. A record key is operation 0x00 event_key; neither part
-// contains a zero byte, so no two records share a key and the records of one
-// operation stand together. Numbers are big-endian, so that their order is that
-// of the keys.
+// The buckets of the file; doc.go has the reasons. Numbers are big-endian, so
+// that their order is that of the keys.
 var (
-	// bucketRecords: record key -> record, as store.AppendRecord writes it.
+	// bucketRecords: place -> record, as store.AppendRecord writes it.
 	bucketRecords = []byte("records")
-	// bucketAliases: kind (1 byte) value -> record key.
-	bucketAliases = []byte("aliases")
-	// bucketDue: Record.DueAt record key -> nothing; records that have one only.
-	bucketDue = []byte("due")
-	// bucketExpiry: expires_at record key -> nothing; completed records only.
-	bucketExpiry = []byte("expiry")
-	// bucketPayloads: record key -> body held beside the record.
+	// bucketOwn: the gate's own records, whose operation begins with a dot:
+	// operation 0x00 event_key -> record. They are few, and are read by operation.
+	bucketOwn = []byte("own")
+	// bucketOwnExpiry: expires_at, key in bucketOwn -> nothing; completed ones only.
+	bucketOwnExpiry = []byte("own_expiry")
+	// bucketUnsettled: state (1 byte; with ownFlag: of bucketOwn) key of the
+	// record -> Record.DueAt, empty if there is none. All that is not completed.
+	bucketUnsettled = []byte("unsettled")
+	// bucketPayloads: number of the record, or key in bucketOwn -> body held
+	// beside the record.
 	bucketPayloads = []byte("payloads")
 	// bucketCounts: operation 0x00 state (1 byte) -> number of records.
 	bucketCounts = []byte("counts")
@@ -39,42 +42,142 @@ var (
 	metaLastWrite = []byte("last_write")
 )
 
-// schema is the number of this layout. Files with a higher one are refused.
-const schema = 1
+// schema is the number of this layout. Files with another one are refused:
+// format 1 was never released, and higher ones come from later versions.
+const schema = 2
 
 var allBuckets = [][]byte{
-	bucketRecords, bucketAliases, bucketDue, bucketExpiry, bucketPayloads, bucketCounts, bucketMeta,
+	bucketRecords, bucketOwn, bucketOwnExpiry, bucketUnsettled, bucketPayloads, bucketCounts, bucketMeta,
 }
 
-// maxKey leaves room for what an index puts before a record key.
+// place is where a record stands in bucketRecords: 16 bits of the day after which
+// it may go, then 48 bits of the number of its first version. So records stand
+// in the order of their arrival, apart by their retention, and what has expired
+// stands in front. The number never changes; the day does when a record could not
+// go at its day (expire.go), or may go much earlier.
+type place uint64
+
+const (
+	placeSize  = 8
+	numberBits = 48
+	// never is the day of what is kept for ever.
+	never = math.MaxUint16
+)
+
+func newPlace(day uint16, number uint64) place {
+	return place(day)<<numberBits | place(number)&(1<<numberBits-1)
+}
+
+func (p place) day() uint16    { return uint16(p >> numberBits) }
+func (p place) number() uint64 { return uint64(p) & (1<<numberBits - 1) }
+func (p place) key() []byte    { return encodeUint(uint64(p)) }
+
+// day is the number of t's day since 1970, UTC.
+func day(t time.Time) uint16 {
+	const nanosPerDay = int64(24 * time.Hour)
+	return uint16(min(max(store.UnixNano(t)/nanosPerDay, 0), never-2))
+}
+
+// lastDay is the day that r is planned to stay through, when it is now. A claim
+// is planned as if it were settled today or tomorrow.
+func lastDay(r store.Record, now time.Time) uint16 {
+	switch {
+	case r.State != store.Completed:
+		return day(now.Add(r.Retention)) + 1
+	case r.ExpiresAt.IsZero():
+		return never
+	}
+	return day(r.ExpiresAt) + 1
+}
+
+// spot is where a record stands: at its name in bucketOwn, or at place in
+// bucketRecords; 0 if it does not stand there yet.
+type spot struct {
+	own   []byte
+	place place
+}
+
+func (s spot) bucket() []byte {
+	if s.own != nil {
+		return bucketOwn
+	}
+	return bucketRecords
+}
+
+func (s spot) key() []byte {
+	if s.own != nil {
+		return s.own
+	}
+	return s.place.key()
+}
+
+// payloadKey outlives a change of the day. No operation begins with a zero byte,
+// as all numbers do.
+func (s spot) payloadKey() []byte {
+	if s.own != nil {
+		return s.own
+	}
+	return encodeUint(s.place.number())
+}
+
+// unsettledKey is the key of a record in state in bucketUnsettled; nil if it does
+// not stand there.
+func (s spot) unsettledKey(state store.State) []byte {
+	if state == store.Gone || state == store.Completed {
+		return nil
+	}
+	first := byte(state)
+	if s.own != nil {
+		first |= ownFlag
+	}
+	return append([]byte{first}, s.key()...)
+}
+
+// ownFlag sets the gate's own records in bucketUnsettled apart.
+const ownFlag = 0x80
+
+// unsettledSpot is the inverse of unsettledKey.
+func unsettledSpot(key []byte) spot {
+	if key[0]&ownFlag != 0 {
+		return spot{own: bytes.Clone(key[1:])}
+	}
+	return spot{place: place(decodeUint(key[1:]))}
+}
+
+// dueTime is the value of r in bucketUnsettled.
+func dueTime(r store.Record) []byte {
+	at := r.DueAt()
+	if at.IsZero() {
+		return []byte{}
+	}
+	return timePrefix(at)
+}
+
+// maxKey leaves room for what an index puts before a key of bucketOwn.
 const maxKey = bbolt.MaxKeySize - timeSize
 
 const timeSize = 8
 
-// recordKey is the key of id, or ErrBadID.
-func recordKey(id store.ID) ([]byte, error) {
+// isOwn reports whether records of operation are the gate's own.
+func isOwn(operation string) bool { return operation != "" && operation[0] == '.' }
+
+// newSpot is the spot of a record that is not there yet, or ErrBadID.
+func newSpot(id store.ID) (spot, error) {
 	size := len(id.Operation) + 1 + len(id.EventKey)
-	if id.Operation == "" || id.EventKey == "" || size > maxKey {
-		return nil, ErrBadID
+	if id.Operation == "" || id.EventKey == "" || size > maxKey || hasZero(id.Operation) || hasZero(id.EventKey) {
+		return spot{}, ErrBadID
 	}
-	key := make([]byte, 0, size)
-	key = append(key, id.Operation...)
-	key = append(key, 0)
-	key = append(key, id.EventKey...)
-	if bytes.Count(key, []byte{0}) != 1 {
-		return nil, ErrBadID
+	if isOwn(id.Operation) {
+		return spot{own: ownKey(id)}, nil
 	}
-	return key, nil
+	return spot{}, nil
 }
 
-// recordID is the inverse of recordKey.
-func recordID(key []byte) store.ID {
-	operation, eventKey, _ := bytes.Cut(key, []byte{0})
-	return store.ID{Operation: string(operation), EventKey: string(eventKey)}
-}
+func hasZero(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 
-func aliasKey(a store.Alias) []byte {
-	return append([]byte{byte(a.Kind)}, a.Value...)
+// ownKey is the key of id in bucketOwn. Neither part contains a zero byte.
+func ownKey(id store.ID) []byte {
+	return append(append([]byte(id.Operation), 0), id.EventKey...)
 }
 
 // timePrefix makes times of before 1970, negative numbers, sort first too.
@@ -82,37 +185,13 @@ func timePrefix(t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, timeSize), uint64(store.UnixNano(t))^1<<63)
 }
 
-// indexKey is where record key stands in an index over t; nil without a time.
-func indexKey(t time.Time, key []byte) []byte {
-	if t.IsZero() {
+// ownExpiryKey is the key of r, at s, in bucketOwnExpiry; nil if it does not
+// stand there.
+func (s spot) ownExpiryKey(r store.Record) []byte {
+	if s.own == nil || r.State != store.Completed || r.ExpiresAt.IsZero() {
 		return nil
 	}
-	return append(timePrefix(t), key...)
-}
-
-// dueKey is the key of r in bucketDue; nil if it does not stand there.
-func dueKey(r store.Record, key []byte) []byte {
-	return indexKey(r.DueAt(), key)
-}
-
-// expiryKey is the key of r in bucketExpiry; nil if it does not stand there.
-func expiryKey(r store.Record, key []byte) []byte {
-	if r.State != store.Completed {
-		return nil
-	}
-	return indexKey(r.ExpiresAt, key)
-}
-
-// passed visits the record keys of an index whose time is not after now, in the
-// order of their times, until visit says no.
-func passed(index *bbolt.Bucket, now time.Time, visit func(key []byte) bool) {
-	last := timePrefix(now)
-	c := index.Cursor()
-	for k, _ := c.First(); k != nil && bytes.Compare(k[:timeSize], last) <= 0; k, _ = c.Next() {
-		if !visit(k[timeSize:]) {
-			return
-		}
-	}
+	return append(timePrefix(r.ExpiresAt), s.own...)
 }
 
 func countKey(operation string, s store.State) []byte {

@@ -1,11 +1,13 @@
 package boltstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +71,7 @@ func opened(t *testing.T) *Store {
 	path := filepath.Join(t.TempDir(), "gate.db")
 	s := open(t, path)
 	t.Cleanup(func() {
+		checkIndex(t, s)
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -99,36 +102,37 @@ func checkFile(t *testing.T, path string) {
 
 func checkBuckets(t *testing.T, tx *bbolt.Tx) error {
 	t.Helper()
-	want := make(map[string]bool)
+	want, have := make(map[string]bool), make(map[string]bool)
+	payloads := make(map[string]bool) // keys that may have one
 	counts := make(map[string]uint64)
-	err := tx.Bucket(bucketRecords).ForEach(func(k, v []byte) error {
-		r, err := store.DecodeRecord(v)
+	visit := func(at spot, v []byte) error {
+		r, err := decode(v)
 		if err != nil {
 			return err
 		}
-		if key, err := recordKey(r.ID); err != nil || string(key) != string(k) {
-			t.Errorf("record %v stands at %q", r.ID, k)
+		if at.own != nil && string(ownKey(r.ID)) != string(at.own) || isOwn(r.Operation) != (at.own != nil) {
+			t.Errorf("record %v stands at %q", r.ID, at.key())
 		}
-		if key := dueKey(r, k); key != nil {
-			want["due"+string(key)] = true
+		if last := lastDay(*r, time.Now()); r.State == store.Completed && last < at.place.day() {
+			t.Errorf("record %v stays until day %d, want %d", r.ID, at.place.day(), last)
 		}
-		if key := expiryKey(r, k); key != nil {
-			want["expiry"+string(key)] = true
+		if key := at.unsettledKey(r.State); key != nil {
+			want["unsettled"+string(key)+string(dueTime(*r))] = true
 		}
-		for _, a := range r.Aliases {
-			want["aliases"+string(aliasKey(a))+"="+string(k)] = true
+		if key := at.ownExpiryKey(*r); key != nil {
+			want["own_expiry"+string(key)] = true
 		}
+		payloads[string(at.payloadKey())] = true
 		counts[string(countKey(r.Operation, r.State))]++
 		return nil
-	})
-	have := make(map[string]bool)
-	for _, name := range [][]byte{bucketDue, bucketExpiry, bucketAliases} {
+	}
+	err := errors.Join(
+		tx.Bucket(bucketRecords).ForEach(func(k, v []byte) error { return visit(spot{place: place(decodeUint(k))}, v) }),
+		tx.Bucket(bucketOwn).ForEach(func(k, v []byte) error { return visit(spot{own: k}, v) }),
+	)
+	for _, name := range [][]byte{bucketUnsettled, bucketOwnExpiry} {
 		err = errors.Join(err, tx.Bucket(name).ForEach(func(k, v []byte) error {
-			entry := string(name) + string(k)
-			if len(v) > 0 {
-				entry += "=" + string(v)
-			}
-			have[entry] = true
+			have[string(name)+string(k)+string(v)] = true
 			return nil
 		}))
 	}
@@ -142,12 +146,51 @@ func checkBuckets(t *testing.T, tx *bbolt.Tx) error {
 			t.Errorf("left behind: %q", entry)
 		}
 	}
-	return errors.Join(err, tx.Bucket(bucketCounts).ForEach(func(k, v []byte) error {
-		if counts[string(k)] != decodeUint(v) {
+	stored := 0
+	return errors.Join(err, tx.Bucket(bucketPayloads).ForEach(func(k, _ []byte) error {
+		if !payloads[string(k)] {
+			t.Errorf("a payload without a record: %q", k)
+		}
+		return nil
+	}), tx.Bucket(bucketCounts).ForEach(func(k, v []byte) error {
+		if stored++; counts[string(k)] != decodeUint(v) {
 			t.Errorf("count %q is %d, want %d", k, decodeUint(v), counts[string(k)])
 		}
 		return nil
-	}))
+	}), func() error {
+		if stored != len(counts) {
+			t.Errorf("%d counts, want %d", stored, len(counts))
+		}
+		return nil
+	}())
+}
+
+// entries are all of an index, sorted.
+func (x *index) entries() (all []entry) {
+	for i := range x.shards {
+		for _, e := range x.shards[i].slots {
+			if !e.empty() {
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.place(), b.place()))
+	})
+	return all
+}
+
+// checkIndex compares the index of s with one that is made anew. Nobody writes
+// meanwhile.
+func checkIndex(t *testing.T, s *Store) {
+	t.Helper()
+	fresh := &Store{file: s.file, index: &index{seed: s.index.seed, mask: s.index.mask}}
+	if err := fresh.rebuild(); err != nil {
+		t.Errorf("rebuilding: %v", err)
+	}
+	if have, want := s.index.entries(), fresh.index.entries(); !slices.Equal(have, want) {
+		t.Errorf("the index has %d entries, one that is made anew %d, or others", len(have), len(want))
+	}
 }
 
 // claim is a change that makes the n-th claim.

@@ -54,7 +54,8 @@ func TestOpenErrors(t *testing.T) {
 		{"text", text(10), ErrForeign, "not a store of n8n-gate"},
 		{"more text", text(100_000), ErrForeign, "not a store of n8n-gate"},
 		{"another program's database", foreign, ErrForeign, "not a store of n8n-gate"},
-		{"newer format", newer, ErrNewerFormat, "format is 2"},
+		{"newer format", format(schema + 1), ErrNewerFormat, "format is 3"},
+		{"format of before the first release", format(1), ErrOldFormat, "never released: its format is 1, and this version reads 2"},
 		{"damaged", damaged, ErrDamaged, "damaged"},
 		{"a directory", func(t *testing.T, path string) { check(t, os.Mkdir(path, dirMode)) }, nil, "is a directory"},
 		{"in use", func(t *testing.T, path string) {
@@ -103,11 +104,13 @@ func foreign(t *testing.T, path string) {
 	})
 }
 
-func newer(t *testing.T, path string) {
-	check(t, open(t, path).Close())
-	edit(t, path, func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketMeta).Put(metaSchema, encodeUint(schema+1))
-	})
+func format(number uint64) func(*testing.T, string) {
+	return func(t *testing.T, path string) {
+		check(t, open(t, path).Close())
+		edit(t, path, func(tx *bbolt.Tx) error {
+			return tx.Bucket(bucketMeta).Put(metaSchema, encodeUint(number))
+		})
+	}
 }
 
 // damaged overwrites everything behind the meta pages.

@@ -50,6 +50,9 @@ type Store struct {
 	file  *file
 	doubt error // the failed commit whose outcome is not known yet
 
+	index    *index
+	doubtful doubtful // belongs to the writer
+
 	broken error // of the writer: bbolt panicked, its lock may be held for ever
 
 	// What can fail in a commit, for tests.
@@ -76,6 +79,7 @@ func Open(path string, o Options) (*Store, error) {
 		incarnation: newIncarnation(),
 		queue:       make(chan *op, o.Queue),
 		stopped:     make(chan struct{}),
+		index:       newIndex(),
 	}
 	s.update = func(fn func(*bbolt.Tx) error) error { return s.file.db.Update(fn) }
 	s.persist = func() error { return s.file.persist() }
@@ -102,12 +106,18 @@ func (s *Store) prepare() error {
 			s.created = true
 			return createLayout(tx)
 		}
-		if found := decodeUint(meta.Get(metaSchema)); found > schema {
+		switch found := decodeUint(meta.Get(metaSchema)); {
+		case found > schema:
 			return fmt.Errorf("%w: its format is %d, this version knows %d at most", ErrNewerFormat, found, schema)
+		case found < schema:
+			return fmt.Errorf("%w: its format is %d, and this version reads %d; move the file away, or go on with the version that made it", ErrOldFormat, found, schema)
 		}
 		return errNothing
 	})
 	if err != nil && !errors.Is(err, errNothing) {
+		return err
+	}
+	if err := s.rebuild(); err != nil {
 		return err
 	}
 	return s.persist()
@@ -171,45 +181,44 @@ func (s *Store) Now(context.Context) (time.Time, error) {
 
 // Get implements store.Store.
 func (s *Store) Get(ctx context.Context, ids ...store.ID) ([]store.Record, error) {
-	keys := make([][]byte, len(ids))
-	for i, id := range ids {
-		key, err := recordKey(id)
-		if err != nil {
-			return nil, err
-		}
-		keys[i] = key
-	}
 	var out []store.Record
-	err := s.view(ctx, func(tx *bbolt.Tx) (err error) {
-		out, err = readRecords(tx.Bucket(bucketRecords), keys)
+	err := s.look(ctx, func(found *snapshot) error {
+		records, err := found.records(ids)
+		out = plain(records)
 		return err
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // Find implements store.Store.
 func (s *Store) Find(ctx context.Context, a store.Alias) (store.ID, error) {
 	var id store.ID
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		key := tx.Bucket(bucketAliases).Get(aliasKey(a))
-		if key == nil {
-			return store.ErrNotFound
+	err := s.look(ctx, func(found *snapshot) error {
+		r, err := found.owner(a)
+		if err == nil && r.Version == 0 {
+			err = store.ErrNotFound
 		}
-		id = recordID(key)
-		return nil
+		id = r.ID
+		return err
 	})
 	return id, err
 }
 
 // Payload implements store.Store.
 func (s *Store) Payload(ctx context.Context, id store.ID) ([]byte, error) {
-	key, err := recordKey(id)
-	if err != nil {
-		return nil, err
-	}
 	var body []byte
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		stored := tx.Bucket(bucketPayloads).Get(key)
+	err := s.look(ctx, func(found *snapshot) error {
+		r, err := found.record(id)
+		if err != nil {
+			return err
+		}
+		if r.Version == 0 {
+			return store.ErrNotFound
+		}
+		stored := found.tx.Bucket(bucketPayloads).Get(r.spot.payloadKey())
 		if stored == nil {
 			return store.ErrNotFound
 		}
@@ -217,31 +226,6 @@ func (s *Store) Payload(ctx context.Context, id store.ID) ([]byte, error) {
 		return nil
 	})
 	return body, err
-}
-
-// readRecords reads the records at keys; an absent one has Version 0.
-func readRecords(records *bbolt.Bucket, keys [][]byte) ([]store.Record, error) {
-	out := make([]store.Record, len(keys))
-	for i, key := range keys {
-		r, err := readRecord(key, records.Get(key))
-		if err != nil {
-			return nil, err
-		}
-		out[i] = r
-	}
-	return out, nil
-}
-
-// readRecord decodes what stands at key.
-func readRecord(key, stored []byte) (store.Record, error) {
-	if stored == nil {
-		return store.Record{ID: recordID(key)}, nil
-	}
-	r, err := store.DecodeRecord(stored)
-	if err != nil {
-		return store.Record{}, fmt.Errorf("%w: a record of operation %q: %w", ErrDamaged, recordID(key).Operation, err)
-	}
-	return r, nil
 }
 
 var _ store.Store = (*Store)(nil)

@@ -45,6 +45,7 @@ func Run(t *testing.T, open Factory) {
 		{"the gate's own records are hidden", hidden},
 		{"due in order", due},
 		{"expire", expire},
+		{"the gate's own records expire", expireOwn},
 		{"stats", stats},
 		{"claims race", claimRace},
 		{"linearizable", linearizable},

@@ -81,6 +81,8 @@ func (s *suite) expire(now time.Time, limit int) int {
 	return n
 }
 
+// expire: a completed record goes at the latest two days after its ExpiresAt, and
+// never before; an engine may do so by whole days.
 func expire(s *suite) {
 	at := func(of store.ID, state store.State, d time.Duration) store.Record {
 		r := completed(claim(of))
@@ -88,34 +90,61 @@ func expire(s *suite) {
 		r.Aliases = []store.Alias{execution(of.EventKey + of.Operation)}
 		return r
 	}
+	latest := noon.Add(48 * time.Hour)
 	gone := at(id("a", 1), store.Completed, time.Second)
 	kept := []store.Record{
-		at(id("a", 2), store.Completed, time.Hour),
+		at(id("a", 2), store.Completed, 49*time.Hour),
 		at(id("b", 1), store.Processing, time.Second),
 		at(id("b", 2), store.FailedRetryable, time.Second),
 		at(id("b", 3), store.Ambiguous, time.Second),
 	}
+	kept[1].Deadline = noon
 	endless := at(id("a", 3), store.Completed, 0)
 	endless.ExpiresAt = time.Time{}
 	kept = s.put(append(kept, endless)...)
 	s.apply(store.Change{Now: gone, Payload: []byte("body")})
+	kept[1] = s.apply(store.Change{Was: kept[1].Version, Now: kept[1], Payload: []byte("kept")})[0]
 
 	s.equal("too early", s.expire(noon.Add(time.Second-time.Microsecond), 10), 0)
-	s.equal("none asked for", s.expire(noon.Add(time.Minute), 0), 0)
-	s.equal("to the instant", s.expire(noon.Add(time.Second), 10), 1)
-	s.equal("nothing left", s.expire(noon.Add(time.Minute), 10), 0)
+	s.equal("none asked for", s.expire(latest.Add(time.Second), 0), 0)
+	s.equal("two days later", s.expire(latest.Add(time.Second), 10), 1)
+	s.equal("nothing left", s.expire(latest.Add(time.Second), 10), 0)
 	s.equal("the record", s.get(gone.ID)[0].Version, uint64(0))
 	s.equal("its alias", s.find(gone.Aliases[0]), store.ID{})
 	s.equal("its payload", s.body(gone.ID), []byte(nil))
-	for _, r := range kept {
-		s.equal("another record", s.get(r.ID)[0], r)
+	years := noon.Add(20 * 365 * 24 * time.Hour)
+	for n, now := range []time.Time{latest.Add(time.Second), years, years.Add(365 * 24 * time.Hour)} {
+		s.equal("once more", s.expire(now, 10), []int{0, 1, 0}[n])
+		for _, r := range kept[min(n, 1):] { // all but one are not completed, or never expire
+			s.equal("another record", s.get(r.ID)[0], r)
+			s.equal("its alias", s.find(r.Aliases[0]), r.ID)
+		}
+		s.equal("its payload", string(s.body(kept[1].ID)), "kept")
+		s.equal("due", ids(s.due(latest, 10)), []store.ID{id("b", 1)})
+		s.equal("unsettled", len(s.scan(store.Query{States: []store.State{store.FailedRetryable, store.Ambiguous}})), 2)
+		s.sameAsRecount("a", "b")
 	}
-	s.sameAsRecount("a", "b")
+
+	// One that was carried over its time is kept from its settling on.
+	late := kept[2]
+	late.State, late.ExpiresAt = store.Completed, years.Add(10*24*time.Hour)
+	late = s.put(late)[0]
+	s.equal("settled late, too early", s.expire(late.ExpiresAt.Add(-time.Second), 10), 0)
+	s.equal("settled late", s.expire(late.ExpiresAt.Add(48*time.Hour), 10), 1)
 
 	// One that is claimed again does not expire by what it was before.
-	again := claim(kept[0].ID)
-	s.apply(store.Change{Was: kept[0].Version, Now: again})
-	s.equal("claimed again", s.expire(noon.Add(48*time.Hour), 10), 0)
+	again := at(id("c", 1), store.Completed, time.Second)
+	again = s.put(again)[0]
+	s.apply(store.Change{Was: again.Version, Now: claim(again.ID)})
+	s.equal("claimed again", s.expire(years, 10), 0)
+
+	// One that was to be kept for longer, and is not any more.
+	short := claim(id("c", 2))
+	short.Retention = 5 * 365 * 24 * time.Hour
+	short = s.put(short)[0]
+	settled := at(short.ID, store.Completed, time.Second)
+	s.apply(store.Change{Was: short.Version, Now: settled})
+	s.equal("kept for shorter", s.expire(latest.Add(time.Second), 10), 1)
 
 	many := make([]store.Record, 250)
 	for i := range many {
@@ -123,9 +152,23 @@ func expire(s *suite) {
 	}
 	s.put(many...)
 	for _, want := range []int{7, 120, 123, 0} {
-		s.equal(fmt.Sprintf("%d at most", max(want, 7)), s.expire(noon.Add(time.Minute), max(want, 7)), want)
+		s.equal(fmt.Sprintf("%d at most", max(want, 7)), s.expire(latest.Add(time.Second), max(want, 7)), want)
 	}
-	s.sameAsRecount("a", "b", "many")
+	s.sameAsRecount("a", "b", "c", "many")
+}
+
+// expireOwn: the gate's own records too.
+func expireOwn(s *suite) {
+	stored := s.put(completed(claim(id(".note", 1))), completed(claim(id(".note", 2))), claim(id(".rule", 1)))
+	later := stored[1]
+	later.ExpiresAt = later.ExpiresAt.Add(96 * time.Hour)
+	s.put(later)
+	expires := stored[0].ExpiresAt
+	s.equal("too early", s.expire(expires.Add(-time.Second), 10), 0)
+	s.equal("two days later", s.expire(expires.Add(48*time.Hour), 10), 1)
+	s.equal("what is left", ids(s.scan(store.Query{Operation: ".note"})), []store.ID{id(".note", 2)})
+	s.equal("the later one", s.expire(expires.Add(96*time.Hour+48*time.Hour), 10), 1)
+	s.equal("what is not completed", s.get(stored[2].ID)[0], stored[2])
 }
 
 // sameAsRecount compares Stats with what a scan of the operations finds.
