@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -55,7 +56,7 @@ func BenchmarkDelivery(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
-			b.SetParallelism(64) // goroutines a processor
+			b.SetParallelism(max(1, 64/runtime.GOMAXPROCS(0))) // that many for each processor
 			b.RunParallel(func(pb *testing.PB) {
 				s := newBenchSender()
 				for pb.Next() {

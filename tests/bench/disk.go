@@ -18,12 +18,29 @@ const (
 	page       = 4096
 	unitPages  = 16_384 // 64 MiB, so that no two writes in a row meet
 	unitWrites = 300
+
+	// glanceWrites tell whether others keep the disk busy: when their median is more
+	// than slowDisk times the least that was seen in this run.
+	glanceWrites = 20
+	slowDisk     = 2
 )
+
+// diskIsBusy looks whether a small write takes much longer than it can.
+func (b *bench) diskIsBusy() bool {
+	times, err := b.smallWrites(glanceWrites)
+	if err != nil {
+		return false // whoever measures meets that error too
+	}
+	if b.quickest == 0 || times.P50 < b.quickest {
+		b.quickest = times.P50
+	}
+	return times.P50 > slowDisk*b.quickest
+}
 
 // smallWrites measures F, in milliseconds: overwriting one page of a file that has
 // all its blocks, and making that durable. It is the unit of latencies: disks differ
 // by orders of magnitude, and one disk does from hour to hour.
-func (b *bench) smallWrites() (work.Times, error) {
+func (b *bench) smallWrites(n int) (work.Times, error) {
 	f, err := os.OpenFile(filepath.Join(b.scratch, "unit"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return work.Times{}, err
@@ -39,7 +56,7 @@ func (b *bench) smallWrites() (work.Times, error) {
 	}
 	content := make([]byte, page)
 	var took []time.Duration
-	for i := range unitWrites {
+	for i := range n {
 		content[0] = byte(i)
 		begin := time.Now()
 		if _, err := f.WriteAt(content, page*rand.Int64N(unitPages)); err != nil {

@@ -37,19 +37,12 @@ func machineNow() machine {
 			}
 		}
 	}
-	parents, used := map[int]int{}, map[int]int64{}
-	entries, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, entry := range entries {
-		if pid, parent, ticks, ok := readProcess(entry); ok {
-			parents[pid], used[pid] = parent, ticks
-		}
-	}
-	for pid, ticks := range used {
-		switch ancestor(pid, parents) {
-		case os.Getpid():
-			m.ours += ticks
-		case kthreadd:
-			m.inner += ticks
+	for _, p := range processes() {
+		switch {
+		case p.comesOf(os.Getpid()):
+			m.ours += p.ticks
+		case p.comesOf(kthreadd):
+			m.inner += p.ticks
 		}
 	}
 	return m
@@ -58,32 +51,49 @@ func machineNow() machine {
 // kthreadd is the parent of the kernel's threads.
 const kthreadd = 2
 
-// ancestor is this process or kthreadd if pid comes of it, else another.
-func ancestor(pid int, parents map[int]int) int {
-	for pid > 1 && pid != os.Getpid() && pid != kthreadd {
-		pid = parents[pid]
-	}
-	return pid
+// seen is a process at one moment.
+type seen struct {
+	pid    int
+	parent *seen // nil: nobody's child
+	ticks  int64 // its time, and that of children it has waited for
 }
 
-// readProcess reads a process' stat: its time includes that of children it waited for.
-func readProcess(path string) (pid, parent int, ticks int64, ok bool) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, 0, 0, false // it has ended
+func (p *seen) comesOf(ancestor int) bool {
+	for ; p != nil; p = p.parent {
+		if p.pid == ancestor {
+			return true
+		}
 	}
-	head, rest, _ := strings.Cut(string(b), " ")
-	pid, _ = strconv.Atoi(head)
-	fields := strings.Fields(rest[strings.LastIndexByte(rest, ')')+1:])
-	if len(fields) < 15 {
-		return 0, 0, 0, false
+	return false
+}
+
+// processes are all that run.
+func processes() map[int]*seen {
+	all, parents := map[int]*seen{}, map[int]int{}
+	entries, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, entry := range entries {
+		b, err := os.ReadFile(entry)
+		if err != nil {
+			continue // it has ended
+		}
+		head, rest, _ := strings.Cut(string(b), " ")
+		fields := strings.Fields(rest[strings.LastIndexByte(rest, ')')+1:])
+		if len(fields) < 15 {
+			continue
+		}
+		p := new(seen)
+		p.pid, _ = strconv.Atoi(head)
+		parents[p.pid], _ = strconv.Atoi(fields[1])
+		for _, field := range fields[11:15] { // utime stime cutime cstime
+			n, _ := strconv.ParseInt(field, 10, 64)
+			p.ticks += n
+		}
+		all[p.pid] = p
 	}
-	parent, _ = strconv.Atoi(fields[1])
-	for _, field := range fields[11:15] { // utime stime cutime cstime
-		n, _ := strconv.ParseInt(field, 10, 64)
-		ticks += n
+	for pid, p := range all {
+		p.parent = all[parents[pid]]
 	}
-	return pid, parent, ticks, true
+	return all
 }
 
 // othersSince is the share of all processors that others have used since then.
@@ -93,13 +103,17 @@ func (m machine) othersSince(then machine) float64 {
 	return max(others/total, 0)
 }
 
-// cpuOf is the CPU time that a process has used, children that it waited for included.
-func cpuOf(pid int) time.Duration {
+// cpuOf is the CPU time that a process and all that come of it have used.
+func cpuOf(pid int) (used time.Duration) {
 	if pid == 0 {
 		return 0
 	}
-	_, _, ticks, _ := readProcess(fmt.Sprintf("/proc/%d/stat", pid))
-	return time.Duration(ticks) * time.Second / ticksPerSecond
+	for _, p := range processes() {
+		if p.comesOf(pid) {
+			used += time.Duration(p.ticks) * time.Second / ticksPerSecond
+		}
+	}
+	return used
 }
 
 // facts about the machine, for the report's head.

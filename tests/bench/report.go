@@ -103,8 +103,8 @@ func writeDetails(b *strings.Builder, title string, details []detail) {
 		rates := collect(d.turns, func(t turn) float64 { return t.PerSecond() })
 		fmt.Fprintf(b, "| %s | %.0f | %s | %s | %s | %s | %s | %s | %.0f %% |\n", d.what, median(rates), spread(rates),
 			number(column(func(t turn) float64 { return t.Delivery.P50 })), number(column(func(t turn) float64 { return t.Delivery.P99 })),
-			number(column(func(t turn) float64 { return t.Delivery.Max })), number(column(func(t turn) float64 { return t.cpu })),
-			number(column(func(t turn) float64 { return t.bytes() })), 100*slices.Max(collect(d.turns, func(t turn) float64 { return t.others })))
+			number(column(func(t turn) float64 { return t.Delivery.Max })), known(column(func(t turn) float64 { return t.cpu })),
+			known(column(turn.bytes)), 100*slices.Max(collect(d.turns, func(t turn) float64 { return t.others })))
 	}
 }
 
@@ -147,6 +147,8 @@ func number(v float64) string {
 	switch {
 	case v == 0:
 		return "0"
+	case v < 0:
+		return "-" + number(-v)
 	case v < 0.1:
 		return fmt.Sprintf("%.3f", v)
 	case v < 10:
@@ -155,6 +157,14 @@ func number(v float64) string {
 		return fmt.Sprintf("%.1f", v)
 	}
 	return fmt.Sprintf("%.0f", v)
+}
+
+// known leaves out what was not measured.
+func known(v float64) string {
+	if v == 0 {
+		return "–"
+	}
+	return number(v)
 }
 
 // cellText keeps a text within its cell.

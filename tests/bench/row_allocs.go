@@ -17,7 +17,7 @@ func (b *bench) allocRows() error {
 	for range b.rounds {
 		var found map[string]float64
 		_, err := b.turn(variant{name: "allocations", take: func() (work.Measured, error) {
-			cmd := b.command("go", "test", "./caddymodule", "-run", "^$", "-bench", "^BenchmarkDelivery$", "-benchmem", "-benchtime", "20000x")
+			cmd := b.command("go", "test", "./caddymodule", "-run", "^$", "-bench", "^BenchmarkDelivery$", "-benchmem", "-benchtime", "10000x")
 			cmd.Dir = b.root
 			out, err := cmd.CombinedOutput()
 			if err != nil {

@@ -58,7 +58,7 @@ func (b *bench) caddyRows() error {
 		return variant{name: fmt.Sprintf("%s, %d connections", name, s.clients), pid: p.pid(), take: func() (work.Measured, error) { return s.run(), nil }}
 	}
 	unit := variant{name: "F (4 KiB overwrite + fdatasync)", take: func() (work.Measured, error) {
-		times, err := b.smallWrites()
+		times, err := b.smallWrites(unitWrites)
 		return work.Measured{Delivery: times}, err
 	}}
 	variants := []variant{

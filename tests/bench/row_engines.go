@@ -11,8 +11,17 @@ import (
 	"github.com/n8n-gate/n8n-gate/tests/bench/internal/work"
 )
 
-// otherStores are those that tests/bench/engines knows.
-var otherStores = []string{"pebble", "sqlite", "redis", "postgres"}
+// otherStores are those that tests/bench/engines knows: those with a server of their
+// own write elsewhere than in the process that is asked.
+var otherStores = []struct {
+	name, title string
+	server      bool
+}{
+	{"pebble", "Pebble", false},
+	{"sqlite", "SQLite, WAL, synchronous=FULL", false},
+	{"redis", "Redis, appendfsync always", true},
+	{"postgres", "PostgreSQL", true},
+}
 
 // engineRows let other stores do the same work. What cannot run here says why.
 func (b *bench) engineRows() error {
@@ -20,8 +29,9 @@ func (b *bench) engineRows() error {
 		return errors.New("the other stores were not built: --engines")
 	}
 	type running struct {
-		name string
-		p    *process
+		name   string
+		p      *process
+		server bool
 	}
 	var all []running
 	defer func() {
@@ -29,7 +39,7 @@ func (b *bench) engineRows() error {
 			_ = r.p.stop()
 		}
 	}()
-	run := func(name string, p *process, err error) {
+	run := func(name string, server bool, p *process, err error) {
 		if err == nil {
 			err = p.ready()
 		}
@@ -37,26 +47,32 @@ func (b *bench) engineRows() error {
 			b.report.fault(name, err)
 			return
 		}
-		all = append(all, running{name, p})
+		all = append(all, running{name, p, server})
 	}
-	for _, kind := range []string{"store", "plain"} {
-		p, err := b.child(kind, filepath.Join(b.scratch, "empty-"+kind+".db"))
-		run(map[string]string{"store": "n8n-gate", "plain": "bbolt, one `db.Update` each"}[kind], p, err)
-	}
-	for _, kind := range otherStores {
-		dir := filepath.Join(b.scratch, kind)
+	p, err := b.child("store", filepath.Join(b.scratch, "empty.db"))
+	run("n8n-gate", false, p, err)
+	p, err = b.child("plain", filepath.Join(b.scratch, "empty-plain.db"))
+	run("bbolt, one `db.Update` each", false, p, err)
+	for _, other := range otherStores {
+		dir := filepath.Join(b.scratch, other.name)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-		p, err := start(b.command(b.engines, kind, dir))
-		run(kind, p, err)
+		p, err := start(b.command(b.engines, other.name, dir))
+		run(other.title, other.server, p, err)
 	}
 	var variants []variant
 	for _, clients := range []int{many, 1} {
 		for _, r := range all {
 			variants = append(variants, variant{
 				name: fmt.Sprintf("%s, %d clients", r.name, clients), pid: r.p.pid(),
-				take: func() (work.Measured, error) { return r.p.ask(work.Command{Clients: clients, Lasts: b.lasts}) },
+				take: func() (work.Measured, error) {
+					m, err := r.p.ask(work.Command{Clients: clients, Lasts: b.lasts})
+					if r.server {
+						m.Written = 0
+					}
+					return m, err
+				},
 			})
 		}
 	}

@@ -49,8 +49,8 @@ func (b *bench) openRows() error {
 			if err != nil {
 				return fmt.Errorf("opening the store %s: %w", way.name, err)
 			}
-			say("opening %s records %s: %.3f s, %.1f bytes of memory a record, %d MB from the disk",
-				thousands(b.large), way.name, o.Seconds, float64(o.Heap)/float64(o.Records), o.Read/1e6)
+			say("opening %s records %s: %.3f s, %.1f bytes of memory a record, %s MB from the disk",
+				thousands(b.large), way.name, o.Seconds, float64(o.Heap)/float64(o.Records), number(float64(o.Read)/1e6))
 			seconds[i], turns[i] = append(seconds[i], o.Seconds), append(turns[i], t)
 			memory = append(memory, float64(o.Heap)/float64(o.Records))
 			if i == len(ways)-1 {
@@ -64,7 +64,7 @@ func (b *bench) openRows() error {
 			goal: goal{least: 6, aim: 2, atMost: true}, values: seconds[i], disturbed: disturbed(turns[i]),
 		}
 		if i == len(ways)-1 {
-			r.remark = fmt.Sprintf("%.0f MB came from the disk", median(reads))
+			r.remark = number(median(reads)) + " MB came from the disk"
 		}
 		b.report.rows = append(b.report.rows, r)
 	}

@@ -3,7 +3,7 @@
 #
 #   tests/bench/run.sh                     all rows
 #   tests/bench/run.sh --quick             whether it works: small stores, short turns
-#   tests/bench/run.sh --rows store,caddy  some: store caddy open expiry allocs engines
+#   tests/bench/run.sh --rows store,caddy  some: caddy store open expiry allocs engines
 #   tests/bench/run.sh --check             only see that everything compiles
 #
 # Further flags are the program's own (--rounds, --lasts, --records, --large, --patience,

@@ -88,13 +88,13 @@ func (b *bench) turn(v variant) (turn, error) {
 // glance is how long one look at the machine takes.
 const glance = 200 * time.Millisecond
 
-// awaitQuiet waits until the others let the machine be.
+// awaitQuiet waits until the others let the machine be, its processors and its disk.
 func (b *bench) awaitQuiet() {
 	for b.patience > 0 && b.ctx.Err() == nil {
 		begin := time.Now()
 		before := machineNow()
 		time.Sleep(glance)
-		if machineNow().othersSince(before) <= tooBusy {
+		if machineNow().othersSince(before) <= tooBusy && !b.diskIsBusy() {
 			return
 		}
 		b.patience -= time.Since(begin)
