@@ -25,10 +25,8 @@ import (
 )
 
 const (
-	// The records were settled over that long, up to the moment when the store was filled.
-	filledOver = 10 * 24 * time.Hour
 	// So old a filled store may be: nothing in it may expire by itself.
-	maxAge = 10 * 24 * time.Hour
+	maxAge = work.Retention / 2
 	// fillGroup is how many records one Apply stores, and fillers how many apply at once.
 	fillGroup = 5000
 	fillers   = 2
@@ -125,7 +123,6 @@ func fill(kind, path string, records int) error {
 	var next atomic.Int64
 	var all sync.WaitGroup
 	errs := make([]error, fillers)
-	begin := time.Now().Add(-filledOver)
 	for i := range fillers {
 		all.Go(func() {
 			for errs[i] == nil {
@@ -133,9 +130,7 @@ func fill(kind, path string, records int) error {
 				if from >= records {
 					return
 				}
-				errs[i] = fillGroupOf(s, from, min(from+fillGroup, records), func(n int) time.Time {
-					return begin.Add(time.Duration(float64(filledOver) * float64(n) / float64(records)))
-				})
+				errs[i] = fillRange(s, from, min(from+fillGroup, records))
 			}
 		})
 	}
@@ -143,20 +138,19 @@ func fill(kind, path string, records int) error {
 	return errors.Join(append(errs, s.Close())...)
 }
 
-// fillGroupOf stores records as deliveries do, claim first, many at once.
-func fillGroupOf(s store.Store, from, to int, at func(n int) time.Time) error {
+// fillRange stores records as deliveries do, claim first, many at once.
+func fillRange(s store.Store, from, to int) error {
 	ctx := context.Background()
 	var changes []store.Change
 	for n := from; n < to; n++ {
-		changes = append(changes, store.Change{Now: work.Claim(uint64(n), s.Incarnation(), at(n))})
+		changes = append(changes, store.Change{Now: work.Claim(uint64(n), s.Incarnation(), time.Now())})
 	}
 	claimed, err := s.Apply(ctx, changes...)
 	if err != nil {
 		return err
 	}
 	for i, r := range claimed {
-		n := from + i
-		changes[i] = store.Change{Was: r.Version, Now: work.Settle(r, uint64(n), at(n).Add(time.Second))}
+		changes[i] = store.Change{Was: r.Version, Now: work.Settle(r, uint64(from+i), time.Now())}
 	}
 	_, err = s.Apply(ctx, changes...)
 	return err

@@ -166,11 +166,23 @@ func (b *bench) measure(wanted, known []string) error {
 		if b.ctx.Err() != nil {
 			return errors.New("interrupted")
 		}
+		if err := b.dropCopies(); err != nil {
+			return err
+		}
 		say("%s took %s", p.name, time.Since(started).Round(time.Second))
 	}
 	b.report.facts = append(b.facts(), fmt.Sprintf("%d rounds of %s a turn, %s in all; %s of patience were left",
 		b.rounds, b.lasts, time.Since(begin).Round(time.Second), b.patience.Round(time.Second)))
 	return b.report.write(os.Stdout)
+}
+
+// dropCopies removes the stores of a part that is over: the large ones have gigabytes.
+func (b *bench) dropCopies() error {
+	copies, err := filepath.Glob(filepath.Join(b.scratch, "*.db"))
+	for _, path := range copies {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
 }
 
 // say tells on stderr how things go.
