@@ -28,8 +28,8 @@ const (
 	// So old a filled store may be: nothing in it may expire by itself.
 	maxAge = work.Retention / 2
 	// fillGroup is how many records one Apply stores, and fillers how many apply at once.
-	fillGroup = 5000
-	fillers   = 2
+	fillGroup = 500
+	fillers   = 16
 )
 
 // filled is a store with so many records that nobody may change. It is kept between
@@ -168,7 +168,7 @@ func fillPlain(path string, records int) error {
 		numbers[n] = uint64(n)
 	}
 	slices.SortFunc(numbers, func(x, y uint64) int { return strings.Compare(work.EventKey(x), work.EventKey(y)) })
-	for group := range slices.Chunk(numbers, 10*fillGroup) {
+	for group := range slices.Chunk(numbers, fillers*fillGroup) {
 		err := db.Update(func(tx *bbolt.Tx) error {
 			bucket, err := tx.CreateBucketIfNotExists(plainBucket)
 			if err != nil {
