@@ -51,7 +51,7 @@ required=$(go list -m -f '{{.Version}}' github.com/caddyserver/caddy/v2)
 
 if command -v shellcheck >/dev/null; then
 	stage "shellcheck"
-	shellcheck -x xcaddy.sh tests/run.sh .ci/run
+	shellcheck -x xcaddy.sh tests/run.sh tests/bench/run.sh .ci/run
 fi
 
 stage "go vet"
