@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"path/filepath"
@@ -150,7 +151,7 @@ type benchUpstream struct{}
 
 func (benchUpstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{})
+		trace.GotConn(httptrace.GotConnInfo{Conn: benchConn})
 	}
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return nil, err
@@ -165,6 +166,9 @@ func (benchUpstream) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(bytes.NewReader([]byte(body))), ContentLength: int64(len(body)),
 	}, nil
 }
+
+// benchConn is the connection that the upstream is said to be reached by.
+var benchConn, _ = net.Pipe()
 
 // emptyHandler answers and does nothing else.
 type emptyHandler struct{}
