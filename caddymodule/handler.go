@@ -183,7 +183,7 @@ func (d *delivery) deliver() answer {
 	}
 	defer claim.release()
 	if !claim.won {
-		return fromRecord(d.await(claim))
+		return fromRecord(claim.trusted(d.await(claim)))
 	}
 	exchange := d.forward(claim.ledger.exit, claim, body)
 	verdict := d.classify(exchange)
