@@ -126,9 +126,6 @@ func leaseCall[In, Out any](do func(context.Context, *lease, In) (Out, error)) c
 		if err := dec.Decode(&in); err != nil {
 			return apiError(http.StatusBadRequest, fmt.Errorf("reading the request: %w", err))
 		}
-		if err := patient(w); err != nil {
-			return apiError(http.StatusInternalServerError, err)
-		}
 		app := liveApp()
 		if app == nil {
 			return apiError(http.StatusServiceUnavailable, errors.New("no n8n_gate is running here"))

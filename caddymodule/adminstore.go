@@ -90,13 +90,6 @@ func storeRoutes() []caddy.AdminRoute {
 	}
 }
 
-// patient lets a call take its time: Caddy's admin server reads with a deadline of
-// 10 s, and net/http cancels the request's context when that passes, though the
-// request was read long before.
-func patient(w http.ResponseWriter) error {
-	return http.NewResponseController(w).SetReadDeadline(time.Time{})
-}
-
 func stats(ctx context.Context, l *lease, _ Nothing) (StatsAnswer, error) {
 	return statsOf(ctx, l, l.identity)
 }
