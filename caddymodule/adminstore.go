@@ -178,10 +178,8 @@ func imports(ctx context.Context, l *lease, in ImportRequest) (store.Imported, e
 		return store.Imported{}, apiError(http.StatusBadRequest, errors.New("a reason, and who gives it, are required"))
 	}
 	out, err := importFrom(ctx, l.Ledger, in, l.enterQuarantine)
-	if readErr := l.readQuarantine(ctx); err == nil { // as it stands now, also if marking it failed
-		err = readErr
-	}
-	return out, fileError(err)
+	// As it stands now, also if marking it failed or nobody waits any more.
+	return out, fileError(errors.Join(err, l.readQuarantine(context.WithoutCancel(ctx))))
 }
 
 // importFrom stores what an export holds. enter is called before anything is changed.

@@ -109,7 +109,7 @@ func (s *openStore) placed(logger *zap.Logger) {
 func (s *openStore) acceptStore(ctx context.Context, v store.Verdict) (store.Accepted, error) {
 	out, err := store.Accept(ctx, s.Ledger, v)
 	if err != nil {
-		return out, fmt.Errorf("accepting the restored store: %w", err)
+		err = fmt.Errorf("accepting the restored store: %w", err)
 	}
-	return out, s.readQuarantine(ctx)
+	return out, errors.Join(err, s.readQuarantine(context.WithoutCancel(ctx)))
 }

@@ -1,12 +1,14 @@
 package boltstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -22,6 +24,8 @@ const (
 	// than its own size. Pages that commits free meanwhile cannot be used again before
 	// the copy is done, and the file never shrinks by itself.
 	mayGrow = 1 << 30
+	// leaveFree is what a copy must leave on its disk, which is mostly the store's too.
+	leaveFree = 64 << 20
 )
 
 var (
@@ -69,7 +73,7 @@ func (s *Store) Backup(ctx context.Context, path, by, note string) (Backup, erro
 		err = publish(partial, path)
 	}
 	if err != nil {
-		return Backup{}, fmt.Errorf("backup to %s: %w", path, explainSpace(err))
+		return Backup{}, fmt.Errorf("backup to %s: %w", path, cmp.Or(explainSpace(err), err))
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -86,6 +90,9 @@ func (s *Store) copyTo(ctx context.Context, path string) (partial string, err er
 		return "", err
 	}
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		if free, known := freeSpace(f); known && free < tx.Size()+leaveFree {
+			return fmt.Errorf("%w: %d bytes are wanted, and %d kept free for the store itself; %d are free", syscall.ENOSPC, tx.Size(), leaveFree, free)
+		}
 		c := &copier{ctx: ctx, store: s, to: f, limit: tx.Size() + max(tx.Size(), mayGrow)}
 		_, err := tx.WriteTo(c)
 		if c.failed != nil { // bbolt does not wrap every cause

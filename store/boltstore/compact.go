@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func Compact(ctx context.Context, path string, keep bool, o Options) (Compacted,
 		err = closeErr
 	}
 	if err != nil {
-		return Compacted{}, fmt.Errorf("compacting %s: %w", path, explainSpace(err))
+		return Compacted{}, fmt.Errorf("compacting %s: %w", path, cmp.Or(explainSpace(err), err))
 	}
 	return out, nil
 }
@@ -98,6 +99,9 @@ func (c *Compacted) rewrite(ctx context.Context, src *file) (err error) {
 	}
 	if c.After, err = sizeOf(dst.os); err != nil {
 		return err
+	}
+	if err := keepOwner(dst.os, src.os); err != nil {
+		return fmt.Errorf("giving the new file the owner of the old one: %w", err)
 	}
 	if c.Old != "" {
 		if err := os.Link(c.Path, c.Old); err != nil {

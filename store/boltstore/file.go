@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -129,10 +130,11 @@ func explain(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("opening the store %s: the file or its directory is not writable by this user: %w", path, err)
 	}
-	if statErr == nil && info.Size() > 0 && info.Size() < 2*int64(os.Getpagesize()) { // less than the roots
+	noSpace := explainSpace(err)
+	if noSpace == nil && statErr == nil && info.Size() > 0 && info.Size() < 2*int64(os.Getpagesize()) { // less than the roots
 		return fmt.Errorf("the file %s is %w, or was cut off: %w", path, ErrForeign, err)
 	}
-	return fmt.Errorf("opening the store %s: %w", path, explainSpace(err))
+	return fmt.Errorf("opening the store %s: %w", path, cmp.Or(noSpace, err))
 }
 
 // persist makes what can be read durable. A commit whose last sync failed has

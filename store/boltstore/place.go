@@ -53,10 +53,10 @@ func (f *file) named(path string) bool {
 	return err == nil && os.SameFile(open, there)
 }
 
-// explainSpace says in the operator's words that there is no room.
+// explainSpace says in the operator's words that there is no room; nil if that is not it.
 func explainSpace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, errQuota) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("no space is left for it: %w", err)
 	}
-	return err
+	return nil
 }

@@ -66,6 +66,15 @@ func networkFileSystem(dir string) string {
 	return ""
 }
 
+// freeSpace is what this user may still write to the file system of f.
+func freeSpace(f *os.File) (bytes int64, known bool) {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		return 0, false
+	}
+	return int64(fs.Bavail) * fs.Bsize, true
+}
+
 // mountKind is the type of the file system on device, by /proc/self/mountinfo
 // (proc_pid_mountinfo(5)): "36 35 98:0 / /mnt rw shared:1 - fuse.sshfs host: rw".
 func mountKind(mounts string, device uint64) string {

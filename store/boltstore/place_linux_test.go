@@ -185,3 +185,45 @@ func TestOpenWhileTheFileIsReplaced(t *testing.T) {
 		t.Errorf("the store has %d records: it is the old one", n)
 	}
 }
+
+// Root may compact a store that another user's server must open afterwards.
+func TestCompactKeepsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	path := filled(t, 1)
+	check(t, os.Chown(path, 65534, 65533))
+	_, err := Compact(t.Context(), path, true, Options{})
+	check(t, err)
+	for _, name := range []string{path, path + ".old"} {
+		var st unix.Stat_t
+		check(t, unix.Stat(name, &st))
+		if st.Uid != 65534 || st.Gid != 65533 || st.Mode&0o777 != fileMode {
+			t.Errorf("%s belongs to %d:%d, mode %o", name, st.Uid, st.Gid, st.Mode)
+		}
+	}
+}
+
+// A small disk of its own: a copy must leave room for the store, and a new store that
+// finds none says so.
+func TestSmallDisk(t *testing.T) {
+	s := opened(t)
+	mustApply(t, s, claim(1))
+	for size, do := range map[string]func(path string) error{
+		"size=60m": func(path string) error { _, err := s.Backup(t.Context(), path, "ann", ""); return err },
+		"size=4k":  func(path string) error { _, err := Open(path, Options{}); return err },
+	} {
+		dir := t.TempDir()
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, size); err != nil {
+			t.Skipf("no right to mount: %v", err)
+		}
+		path := filepath.Join(dir, "gate.db")
+		if err := do(path); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "no space is left") || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got %v", size, err)
+		}
+		if names := entries(t, path); size == "size=60m" && len(names) != 0 {
+			t.Errorf("%s: left behind: %v", size, names)
+		}
+		check(t, unix.Unmount(dir, 0))
+	}
+}

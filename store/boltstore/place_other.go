@@ -2,12 +2,17 @@
 
 package boltstore
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 // errQuota is part of what ENOSPC says elsewhere.
 var errQuota = errors.New("no quota")
 
-// networkFileSystem and lockHolder: only Linux tells.
+// What follows only Linux tells so simply.
 func networkFileSystem(string) string { return "" }
+
+func freeSpace(*os.File) (int64, bool) { return 0, false }
 
 func lockHolder(string) string { return "" }
