@@ -103,16 +103,21 @@ func (Admin) CaddyModule() caddy.ModuleInfo {
 
 // Routes returns the routes of the admin API.
 func (Admin) Routes() []caddy.AdminRoute {
-	return []caddy.AdminRoute{
+	return append(storeRoutes(), []caddy.AdminRoute{
 		{Pattern: adminList, Handler: adminCall(list)},
 		{Pattern: adminShow, Handler: adminCall(show)},
 		{Pattern: adminResolve, Handler: adminCall(resolve)},
-	}
+	}...)
 }
 
-// adminCall is the way of every call: decode, take a hold on the live store, do it,
-// encode.
+// adminCall is the way of a call that is about records.
 func adminCall[In, Out any](do func(context.Context, store.Store, In) (Out, error)) caddy.AdminHandlerFunc {
+	return leaseCall(func(ctx context.Context, l *lease, in In) (Out, error) { return do(ctx, l, in) })
+}
+
+// leaseCall is the way of every call: decode, take a hold on the live store, do it,
+// encode.
+func leaseCall[In, Out any](do func(context.Context, *lease, In) (Out, error)) caddy.AdminHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method != http.MethodPost {
 			return apiError(http.StatusMethodNotAllowed, errors.New("only POST is answered here"))

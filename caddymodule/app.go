@@ -174,9 +174,7 @@ func (a *App) Start() error {
 	}
 	memory.setLimit(a.MaxMemory)
 	unlimit := collecting.use()
-	if held.created.CompareAndSwap(true, false) {
-		a.logger.Warn("started with a new, empty store: every event is new to it", zap.String("store", a.store.Identity()))
-	}
+	held.greet(context.Background(), a.store.Identity(), a.logger)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -17,6 +17,11 @@ type BoltStore struct {
 	// {env.*} and {file.*} placeholders are resolved when the configuration is loaded.
 	Path string `json:"path,omitempty"`
 
+	// Open the file though it lies on a network file system, which is refused else: its
+	// locks may not keep a second machine out, and what its server has acknowledged may not
+	// be on disk yet. Only where you have made sure of both.
+	AllowNetworkFileSystem bool `json:"allow_network_file_system,omitempty"`
+
 	path string // absolute, links of its directory resolved
 }
 
@@ -60,7 +65,7 @@ func (b *BoltStore) Identity() string { return b.path }
 
 // Open opens the file, and creates it and its directory if they are not there.
 func (b *BoltStore) Open() (store.Store, bool, error) {
-	s, err := boltstore.Open(b.path, boltstore.Options{})
+	s, err := boltstore.Open(b.path, boltstore.Options{AllowNetwork: b.AllowNetworkFileSystem})
 	if err != nil {
 		return nil, false, err
 	}

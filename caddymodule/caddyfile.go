@@ -13,7 +13,9 @@ import (
 // parseGlobal reads the global option:
 //
 //	n8n_gate {
-//	    store bolt [PATH]
+//	    store bolt [PATH] {
+//	        allow_network_file_system
+//	    }
 //	    sweep_interval DUR
 //	    drain_timeout DUR
 //	    max_memory SIZE
@@ -70,6 +72,15 @@ func parseStore(d *caddyfile.Dispenser, app *App) error {
 	var bolt BoltStore
 	if len(args) == 2 {
 		bolt.Path = args[1]
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		if d.Val() != "allow_network_file_system" || bolt.AllowNetworkFileSystem {
+			return d.Errf("store bolt: %s: unknown, or stands twice", d.Val())
+		}
+		if d.NextArg() {
+			return d.ArgErr()
+		}
+		bolt.AllowNetworkFileSystem = true
 	}
 	app.StoreRaw = caddyconfig.JSONModuleObject(&bolt, "engine", "bolt", nil)
 	return nil

@@ -67,6 +67,8 @@ func (d *delivery) claim(e event) (*claim, error) {
 		return nil, refuse(decidedConflict, http.StatusConflict, err.Error()).because(err)
 	case errors.Is(err, errOverloaded):
 		return nil, transient(decidedOverloaded, "too many deliveries are in flight").because(err)
+	case errors.Is(err, errQuarantine):
+		return nil, transient(decidedUnavailable, "the gate's records were restored, and nobody has accepted them yet").because(err)
 	}
 	return nil, unavailable(err)
 }
@@ -140,6 +142,12 @@ func (d *delivery) claimRule(ctx context.Context, c *claim, now time.Time, r sto
 	}
 	if r.State != store.Gone && r.State != store.FailedRetryable {
 		return nil, nil // somebody else's, or ours already: an unknown commit that was stored
+	}
+	if c.ledger.quarantined.Load() {
+		if r.State == store.Gone {
+			return nil, errQuarantine
+		}
+		return nil, nil // it may have been carried out since the copy was made
 	}
 	if c.token == "" { // the common replay costs neither a token nor a place
 		c.token, c.hash = store.NewToken()

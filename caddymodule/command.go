@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/user"
 	"text/tabwriter"
 	"time"
 
@@ -16,17 +15,19 @@ import (
 )
 
 // command is `caddy n8n-gate`: the operator's desk, over the admin API of a
-// running Caddy. It cannot open the store itself: the server holds the file.
+// running Caddy, which holds the store's file.
 var command = caddycmd.Command{
 	Name:  "n8n-gate",
-	Usage: "list | show | resolve",
-	Short: "Looks at the events of a running gate and settles ambiguous ones",
+	Usage: "list | show | resolve | stats | sweep | backup | export | import | accept | compact | check",
+	Short: "Looks at the events of a running gate, settles ambiguous ones, and keeps its store",
 	Long: `
 Looks at the events that a running n8n-gate knows, and settles those of which
-nobody knows whether they were carried out. It speaks to Caddy's admin API
-(--address, or the one in --config; default localhost:2019).`,
+nobody knows whether they were carried out; copies, restores and checks its store. It
+speaks to Caddy's admin API (--address, or the one in --config; default
+localhost:2019). What needs a store that no server has open says so.`,
 	CobraFunc: func(cmd *cobra.Command) {
 		cmd.AddCommand(listCommand(), showCommand(), resolveCommand())
+		cmd.AddCommand(storeCommands()...)
 	},
 }
 
@@ -93,12 +94,9 @@ system whether the event was carried out.
 		if completed {
 			in.Status = "completed"
 		}
-		if in.By == "" {
-			u, err := user.Current()
-			if err != nil {
-				return fmt.Errorf("finding out who you are; say it with --by: %w", err)
-			}
-			in.By = u.Username
+		var err error
+		if in.By, err = caller(in.By); err != nil {
+			return err
 		}
 		var r RecordView
 		if err := c.post(adminResolve, in, &r); err != nil {
@@ -107,7 +105,7 @@ system whether the event was carried out.
 		if err := c.print(r); err != nil || completed || c.asJSON {
 			return err
 		}
-		_, err := fmt.Fprintln(c.out, "The sender must deliver the event again: the gate does not hold its body.")
+		_, err = fmt.Fprintln(c.out, "The sender must deliver the event again: the gate does not hold its body.")
 		return err
 	})
 }

@@ -185,7 +185,7 @@ func (d *delivery) deliver() answer {
 	defer claim.release()
 	if !claim.won {
 		d.body.drop()
-		return d.afford(fromRecord(d.await(claim)))
+		return d.afford(fromRecord(claim.trusted(d.await(claim))))
 	}
 	return d.attempt(claim, body)
 }

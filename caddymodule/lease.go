@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -34,9 +35,12 @@ func checkStore(identity string) error {
 // openStore is an open store with what belongs to it for as long as it is open.
 type openStore struct {
 	*store.Ledger
-	created  atomic.Bool // and nobody has been told yet
-	orphaned atomic.Bool // holders of former openings have not been looked for yet
-	rules    currentRules
+	created     atomic.Bool // and nobody has been told yet
+	unclean     atomic.Bool // it may not have been closed, and nobody has been told yet
+	orphaned    atomic.Bool // holders of former openings have not been looked for yet
+	rules       currentRules
+	quarantined atomic.Bool // it is a restored copy that nobody has accepted
+
 	attempts gauge // in flight, over all handlers and configurations
 
 	exit    context.Context // ends when attempts must: Caddy exits, and will not wait longer
@@ -74,12 +78,16 @@ func acquire(m StoreModule) (*lease, error) {
 		if err != nil {
 			return nil, err
 		}
-		theStore.Lock()
-		theStore.identity = identity
-		theStore.Unlock()
 		open := &openStore{Ledger: store.NewLedger(s, observe)}
 		open.created.Store(created)
 		open.orphaned.Store(true)
+		open.unclean.Store(true)
+		if err := open.readQuarantine(context.Background()); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		theStore.Lock()
+		theStore.identity = identity
+		theStore.Unlock()
 		open.exit, open.endExit = context.WithCancel(context.Background())
 		return open, nil
 	})

@@ -26,17 +26,22 @@ var metrics = sync.OnceValue(func() *collectors {
 		}, []string{"operation", "from", "to", "reason"}),
 		stranded: newSnapshot(prometheus.BuildFQName("caddy", "n8n_gate", "stranded"),
 			"Events that were not carried out and whose sender has not come back for 72 hours.", "operation"),
+		quarantine: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: "caddy", Subsystem: "n8n_gate", Name: "quarantine",
+			Help: "1 while the store is a restored copy that nobody has accepted.",
+		}),
 	}
 })
 
 type collectors struct {
 	deliveries, transitions *prometheus.CounterVec
 	stranded                *snapshot
+	quarantine              prometheus.Gauge
 }
 
 func registerMetrics(registry *prometheus.Registry) error {
 	m := metrics()
-	for _, c := range []prometheus.Collector{m.deliveries, m.transitions, m.stranded} {
+	for _, c := range []prometheus.Collector{m.deliveries, m.transitions, m.stranded, m.quarantine} {
 		var already prometheus.AlreadyRegisteredError
 		if err := registry.Register(c); err != nil && !errors.As(err, &already) {
 			return err
@@ -75,6 +80,14 @@ func (s *snapshot) Collect(to chan<- prometheus.Metric) {
 	for value, n := range *counted {
 		to <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, float64(n), value)
 	}
+}
+
+func gaugeQuarantine(active bool) {
+	value := 0.0
+	if active {
+		value = 1
+	}
+	metrics().quarantine.Set(value)
 }
 
 // observe counts a move that was stored.

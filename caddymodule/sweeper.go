@@ -20,7 +20,8 @@ func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *za
 	defer tick.Stop()
 	var counted time.Time
 	for {
-		swept, err := store.Sweep(ctx, s, s.orphaned.Load())
+		s.placed(logger)
+		swept, err := store.Sweep(ctx, s.swept(), s.orphaned.Load())
 		switch {
 		case errors.Is(err, context.Canceled):
 			return

@@ -21,7 +21,7 @@ var table = map[string][][2]State{
 	"lapse":    {{Processing, Ambiguous}, {FailedRetryable, Ambiguous}},
 	"resolve":  {{Ambiguous, Completed}, {Ambiguous, FailedRetryable}},
 	"rerun":    {{Completed, FailedRetryable}, {FailedRetryable, FailedRetryable}},
-	"distrust": {{FailedRetryable, Ambiguous}},
+	"distrust": {{FailedRetryable, Ambiguous}, {Processing, Processing}},
 	"settle": {
 		{Processing, Completed}, {Processing, FailedRetryable}, {Processing, Ambiguous},
 		{FailedRetryable, Completed}, {Completed, Completed}, {Completed, Ambiguous},
@@ -360,6 +360,11 @@ func (w *world) forget() {
 
 // check looks at the record as it stands after a step.
 func (w *world) check(was Record) {
+	if w.r.State != Gone {
+		if err := w.r.Validate(); err != nil {
+			w.breaks(onlyTable, "a record that cannot be: ", err)
+		}
+	}
 	owners := 0
 	for _, h := range w.issued[max(0, len(w.issued)-3*TokenLimit):] {
 		if w.r.Owned(h) {

@@ -41,6 +41,9 @@ const (
 	ReasonResolved     = "resolved"           // a person looked it up
 	ReasonRerun        = "rerun"              // a person wants it done again
 	ReasonRestored     = "restored"           // it comes from a backup
+	ReasonBackup       = "backup"             // the store is a copy that `backup` made
+	ReasonImport       = "import"             // the store was filled by `import`
+	ReasonAccepted     = "accepted"           // a person has accepted a restored store
 	historyLimit       = 32                   // moves of the gate itself that a record keeps
 	tokenLimit         = 32                   // attempts of a generation whose late evidence is recognised
 )
@@ -348,15 +351,26 @@ func Rerun(r Record, v Verdict, now time.Time) (Record, error) {
 	return next.moveBy(FailedRetryable, ReasonRerun, v.By, v.Note, now), nil
 }
 
-// Distrust: failed_retryable → ambiguous, in a store that was restored: the event
-// may have been carried out after the backup was made.
+// Distrust, in a store that was restored:
+//
+//	failed_retryable → ambiguous   the event may have been carried out after the copy was made
+//	processing       → processing  so may this one: its attempt's failure proves nothing any more
+//
+// The second one is about attempts that outlive a restart (they wait for a receipt):
+// in the store that was lost, the same failure may have been reported, and followed by
+// a later attempt that acted. Those that wait for n8n's response do not: Lapse.
 func Distrust(r Record, v Verdict, now time.Time) (Record, error) {
-	if r.State != FailedRetryable || v.Note == "" {
+	waits := r.State == Processing && r.Holder != HolderForward && !r.Doubt
+	if (r.State != FailedRetryable && !waits) || v.Note == "" {
 		return r, ErrIllegalMove
 	}
 	next := r.Clone()
-	next.SettledAt, next.Doubt = now, true
+	next.Doubt = true
 	next.KeyedAt, next.RepeatUntil = time.Time{}, time.Time{} // a backup knows not when its key was used
+	if r.State == Processing {
+		return next.moveBy(Processing, ReasonRestored, v.By, v.Note, now), nil
+	}
+	next.SettledAt = now
 	return next.moveBy(Ambiguous, ReasonRestored, v.By, v.Note, now), nil
 }
 

@@ -175,6 +175,15 @@ var kinds = []struct {
 		build:  func(l *life) { l.attempt().bind(delivery, execution) },
 		settle: append(saysAll(execution), said{delivery, Ambiguous, 0, Ambiguous, ""}),
 		await:  []string{delivery, execution}},
+	{name: "processing, restored", state: Processing, holder: HolderReceipt, owner: delivery,
+		build: func(l *life) { l.attempt().await(delivery).distrust() },
+		settle: []said{
+			{delivery, Completed, 0, Completed, ""},
+			{delivery, FailedRetryable, 0, Ambiguous, ReasonLateEvidence},
+			{delivery, Ambiguous, 0, Ambiguous, ""},
+			{earlier, Completed, 0, Ambiguous, ReasonLateEvidence},
+		},
+		bind: []string{delivery}},
 	{name: "processing, bound before its response", state: Processing, holder: HolderExecution, owner: execution, header: delivery,
 		build:  func(l *life) { l.attempt().bind(delivery, execution).await(delivery) },
 		settle: append(saysAll(execution), said{delivery, Ambiguous, 0, Ambiguous, ""})},
@@ -415,8 +424,15 @@ func TestMoves(t *testing.T) {
 				}
 			})
 			t.Run("distrust", func(t *testing.T) {
-				try(t, r, "distrust", now, only(Ambiguous, ReasonRestored, FailedRetryable),
+				want := only(Ambiguous, ReasonRestored, FailedRetryable)
+				if k.state == Processing && k.holder != HolderForward && !r.Doubt {
+					want = expected{state: Processing, reason: ReasonRestored}
+				}
+				got := try(t, r, "distrust", now, want,
 					func(r Record) (Record, error) { return Distrust(r, verdict, now) })
+				if want.err == nil && !got.Doubt {
+					t.Error("a failure of its owner would still be believed")
+				}
 			})
 			t.Run("without a reason", func(t *testing.T) {
 				for _, do := range []func(Record, Verdict, time.Time) (Record, error){Rerun, Distrust} {

@@ -44,6 +44,10 @@
 //	due.go        deadlines
 //	expire.go     retention
 //	stats.go      counts
+//	check.go      the mark of a clean stop; looking at a file
+//	backup.go     a copy while serving
+//	compact.go    the file without unused room
+//	place*.go     where the file lies, and who else has it
 //	errors.go     errors, and panics that become errors
 //	unlock_*.go   giving the lock up without bbolt
 package boltstore

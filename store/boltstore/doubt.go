@@ -93,7 +93,7 @@ func (s *Store) ready() error {
 // setDoubt closes the gate to readers, or opens it. When it returns, those that
 // were inside are out.
 func (s *Store) setDoubt(cause error) {
-	s.gate.Lock()
+	s.lockGate()
 	defer s.gate.Unlock()
 	s.doubt = cause
 }
@@ -117,10 +117,12 @@ func (s *Store) lastSequence() (seq uint64, err error) {
 }
 
 func (s *Store) reopen() error {
-	s.gate.Lock()
+	s.lockGate()
 	defer s.gate.Unlock()
 	_ = s.file.db.Close() // also unlocks the file for the next line
-	f, err := openFile(s.path, reopenTimeout)
+	options := s.options
+	options.Timeout = reopenTimeout
+	f, err := openFile(s.path, options)
 	if err != nil {
 		return err
 	}

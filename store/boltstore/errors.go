@@ -3,6 +3,7 @@ package boltstore
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/n8n-gate/n8n-gate/store"
 )
@@ -34,8 +35,10 @@ func notStored(cause error) error { return fmt.Errorf("%w: %w", store.ErrNotStor
 func unknown(cause error) error { return fmt.Errorf("%w: %w", store.ErrUnknown, cause) }
 
 // guard turns a panic into an error. bbolt panics over a file that contradicts
-// itself, and nobody may wait forever because of that.
+// itself, and nobody may wait forever because of that. A page that the disk cannot
+// read, or that was cut off the file, is a memory fault: it panics too.
 func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			err = &panicError{p}

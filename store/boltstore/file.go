@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,15 +29,15 @@ type file struct {
 
 // openFile opens and locks the database at path and creates it, with its
 // directory, if it is not there. Errors are in the operator's words.
-func openFile(path string, timeout time.Duration) (*file, error) {
+func openFile(path string, o Options) (*file, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, dirMode); err != nil {
-		return nil, fmt.Errorf("creating the directory of the store: %w", err)
+		return nil, explain(path, fmt.Errorf("creating the directory of the store: %w", err))
 	}
-	f, err := openBolt(path, timeout, mapSize(runtime.GOOS))
-	if errors.Is(err, syscall.ENOMEM) { // a limit on address space: do without
-		f, err = openBolt(path, timeout, 0)
+	if err := checkPlace(dir, o.AllowNetwork); err != nil {
+		return nil, explain(path, err)
 	}
+	f, err := openNamed(path, o.Timeout)
 	if err != nil {
 		return nil, explain(path, err)
 	}
@@ -45,6 +46,26 @@ func openFile(path string, timeout time.Duration) (*file, error) {
 	syncDir(dir)
 	syncDir(filepath.Dir(dir))
 	return f, nil
+}
+
+// openTries is how often a file may be replaced while it is opened.
+const openTries = 3
+
+// openNamed opens the file that has the name path once it is locked: while this
+// process waited for the lock, another one may have put a new file there (Compact),
+// and what is written to the old one would be lost.
+func openNamed(path string, timeout time.Duration) (*file, error) {
+	for range openTries {
+		f, err := openBolt(path, timeout, mapSize(runtime.GOOS))
+		if errors.Is(err, syscall.ENOMEM) { // a limit on address space: do without
+			f, err = openBolt(path, timeout, 0)
+		}
+		if err != nil || f.named(path) {
+			return f, err
+		}
+		_ = f.close(nil)
+	}
+	return nil, fmt.Errorf("%w again and again while it was opened", ErrGone)
 }
 
 func openBolt(path string, timeout time.Duration, mmap int) (*file, error) {
@@ -87,16 +108,33 @@ func (f *file) abandon() error {
 	return f.os.Close()
 }
 
+// explain says in the operator's words why the store at path cannot be opened, and
+// what to do.
 func explain(path string, err error) error {
+	info, statErr := os.Stat(path)
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
-		return fmt.Errorf("the store %s is %w; one process at a time may open it (is another Caddy running, or still stopping?)", path, ErrInUse)
+		holder := "is another Caddy running, or still stopping?"
+		if who := lockHolder(path); who != "" {
+			holder = who
+		}
+		return fmt.Errorf("the store %s is %w (%s); one process at a time may open it", path, ErrInUse, holder)
+	case errors.Is(err, ErrNetwork):
+		return fmt.Errorf("the store %s would lie %w; move it to a local disk, or say allow_network_file_system", path, err)
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
 		return fmt.Errorf("the file %s is %w: %w", path, ErrForeign, err)
+	case statErr == nil && info.IsDir():
+		return fmt.Errorf("the store %s is a directory: the path of a file is wanted: %w", path, err)
+	case errors.Is(err, ErrDamaged):
+		return fmt.Errorf("opening the store %s: %w; nothing was written to it: keep it, and put a backup in its place", path, err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("opening the store %s: the file or its directory is not writable by this user: %w", path, err)
 	}
-	return fmt.Errorf("opening the store %s: %w", path, err)
+	noSpace := explainSpace(err)
+	if noSpace == nil && statErr == nil && info.Size() > 0 && info.Size() < 2*int64(os.Getpagesize()) { // less than the roots
+		return fmt.Errorf("the file %s is %w, or was cut off: %w", path, ErrForeign, err)
+	}
+	return fmt.Errorf("opening the store %s: %w", path, cmp.Or(noSpace, err))
 }
 
 // persist makes what can be read durable. A commit whose last sync failed has

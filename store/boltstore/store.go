@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -24,6 +25,10 @@ type Options struct {
 	// Queue is how many writes may wait for the writer; with more, callers wait
 	// before they are queued. It bounds the size of one commit too. Default 1,024.
 	Queue int
+	// AllowNetwork opens a file on a network file system, which is refused else: whoever
+	// says so makes sure that no second machine opens it, and that a write that the
+	// server acknowledged is durable.
+	AllowNetwork bool
 }
 
 const (
@@ -46,9 +51,13 @@ type Store struct {
 
 	// gate is held shared by every read transaction; exclusively, and so with
 	// no reader at work, by who changes what is under it.
-	gate  sync.RWMutex
-	file  *file
-	doubt error // the failed commit whose outcome is not known yet
+	gate      sync.RWMutex
+	leaving   atomic.Int32 // how many wait for the readers to leave: long ones hurry
+	inspected *Inspection
+
+	file    *file
+	options Options
+	doubt   error // the failed commit whose outcome is not known yet
 
 	index    *index
 	doubtful doubtful // belongs to the writer
@@ -61,7 +70,8 @@ type Store struct {
 }
 
 // Open opens the store in the file at path and creates it, with its directory,
-// if it is not there. Errors: ErrInUse, ErrForeign, ErrNewerFormat, ErrDamaged
+// if it is not there. A file that was not closed properly is looked at first
+// (Inspection). Errors: ErrInUse, ErrForeign, ErrNewerFormat, ErrDamaged, ErrNetwork
 // and those of the file system.
 func Open(path string, o Options) (*Store, error) {
 	path, err := filepath.Abs(path)
@@ -80,15 +90,20 @@ func Open(path string, o Options) (*Store, error) {
 		queue:       make(chan *op, o.Queue),
 		stopped:     make(chan struct{}),
 		index:       newIndex(),
+		options:     o,
 	}
 	s.update = func(fn func(*bbolt.Tx) error) error { return s.file.db.Update(fn) }
 	s.persist = func() error { return s.file.persist() }
-	if s.file, err = openFile(path, o.Timeout); err != nil {
+	if s.file, err = openFile(path, o); err != nil {
 		return nil, err
 	}
-	if err := guard(s.prepare); err != nil {
+	err = guard(s.prepare)
+	if err == nil {
+		err = guard(s.arrive)
+	}
+	if err != nil {
 		_ = s.file.close(err)
-		return nil, fmt.Errorf("opening the store %s: %w", path, err)
+		return nil, explain(path, err)
 	}
 	go s.write()
 	return s, nil
@@ -152,8 +167,9 @@ func (s *Store) Close() error {
 	if again {
 		return nil
 	}
-	s.gate.Lock() // the last readers are gone
+	s.lockGate() // the last readers are gone
 	defer s.gate.Unlock()
+	s.depart()
 	if err := s.file.close(s.broken); err != nil {
 		return fmt.Errorf("closing the store %s: %w", s.path, err)
 	}
