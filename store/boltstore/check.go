@@ -24,7 +24,7 @@ const (
 	// walkTime bounds the walk through a larger file: deliveries wait for Open. A walk
 	// through 5 million records takes 0.1 s from the page cache.
 	walkTime = 2 * time.Second
-	forever = 100 * 24 * time.Hour
+	forever  = 100 * 24 * time.Hour
 	// maxFindings bounds what one check reports; a damaged file has no end of them.
 	maxFindings = 20
 )
