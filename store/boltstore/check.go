@@ -24,6 +24,7 @@ const (
 	// walkTime bounds the walk through a larger file: deliveries wait for Open. A walk
 	// through 5 million records takes 0.1 s from the page cache.
 	walkTime = 2 * time.Second
+	forever  = 100 * 24 * time.Hour
 	// maxFindings bounds what one check reports; a damaged file has no end of them.
 	maxFindings = 20
 )
@@ -93,6 +94,10 @@ func inspect(tx *bbolt.Tx, until time.Time) (whole bool, err error) {
 	if tx.Size() <= wholeCheck {
 		return true, checkStructure(tx)
 	}
+	return walkAll(tx, until)
+}
+
+func walkAll(tx *bbolt.Tx, until time.Time) (whole bool, err error) {
 	whole = true
 	err = tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 		done, err := walkBack(name, b, until)
@@ -123,6 +128,11 @@ func walkBack(name []byte, b *bbolt.Bucket, until time.Time) (done bool, err err
 // checkStructure is bbolt's own check of everything. It must be the only user of the
 // file (Tx.Check).
 func checkStructure(tx *bbolt.Tx) error {
+	// It runs in a goroutine of its own, where a page that leads astray would end the
+	// process (guard); so whether there is one is found out here.
+	if _, err := walkAll(tx, time.Now().Add(forever)); err != nil {
+		return err
+	}
 	var findings []error
 	for err := range tx.Check() { // to its end, or its goroutine would stay
 		if len(findings) < maxFindings {

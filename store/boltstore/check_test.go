@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -110,10 +111,26 @@ func TestDamage(t *testing.T) {
 			_ = s.Close()
 		}
 	}
+	branches := 0
 	for i, n := range used {
 		spoilt := bytes.Clone(whole)
 		copy(spoilt[n*page:], bytes.Repeat([]byte{byte(i % 2 * 0x55)}, page))
 		try(fmt.Sprintf("page %d", n), spoilt)
+		// Where its first element points to: astray.
+		spoilt = bytes.Clone(whole)
+		switch spoilt[n*page+8] { // flags (bbolt 1.5.0, internal/common)
+		case 1: // branch: the number of a page
+			binary.NativeEndian.PutUint64(spoilt[n*page+24:], 1<<24)
+			branches++
+		case 2: // leaf: where the key stands
+			binary.NativeEndian.PutUint32(spoilt[n*page+20:], 0xffffff00)
+		default:
+			continue
+		}
+		try(fmt.Sprintf("first element of page %d", n), spoilt)
+	}
+	if branches == 0 {
+		t.Error("no branch page was damaged")
 	}
 	for n := 1; n <= used[len(used)-1]; n += 5 {
 		try(fmt.Sprintf("cut before page %d", n), whole[:n*page])
