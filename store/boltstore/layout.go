@@ -83,7 +83,7 @@ func day(t time.Time) uint16 {
 func lastDay(r store.Record, now time.Time) uint16 {
 	switch {
 	case r.State != store.Completed:
-		return day(now.Add(r.Retention)) + 1
+		return day(now.Add(max(r.Retention, 0))) + 1
 	case r.ExpiresAt.IsZero():
 		return never
 	}

@@ -49,6 +49,7 @@ func Run(t *testing.T, open Factory) {
 		{"stats", stats},
 		{"claims race", claimRace},
 		{"linearizable", linearizable},
+		{"as a simple model", asTheModel},
 		{"reopen", reopen},
 	}
 	for _, c := range cases {
