@@ -19,6 +19,7 @@ func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *za
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var counted time.Time
+	held := false
 	for {
 		swept, err := store.Sweep(ctx, s, s.orphaned.Load())
 		switch {
@@ -32,6 +33,10 @@ func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *za
 		if swept.Lapsed > 0 {
 			logger.Warn("attempts became ambiguous: nobody settled them", zap.Int("records", swept.Lapsed))
 		}
+		if swept.Held && !held {
+			logger.Warn("nothing expires for two days: the clock is far ahead of the store's last write; check it")
+		}
+		held = swept.Held
 		if swept.Expired > 0 {
 			logger.Info("expired records deleted", zap.Int("records", swept.Expired))
 		}

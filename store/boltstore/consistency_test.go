@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -178,6 +179,29 @@ func TestReadersBeginAnew(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEpochComesFirst: when the first entry goes, epoch has counted it.
+func TestEpochComesFirst(t *testing.T) {
+	s := opened(t)
+	r := mustApply(t, s, claim(1))[0]
+	epoch := s.index.epoch.Load()
+	shard := s.index.shard(s.index.hashID(r.ID))
+	shard.mu.RLock()
+	done := make(chan error)
+	go func() {
+		_, err := s.Apply(context.Background(), store.Change{Was: r.Version, Now: store.Record{ID: r.ID}})
+		done <- err
+	}()
+	for shard.mu.TryRLock() { // until the writer waits to remove the entry
+		shard.mu.RUnlock()
+		runtime.Gosched()
+	}
+	if s.index.epoch.Load() == epoch {
+		t.Error("a reader that misses the entry would not begin anew")
+	}
+	shard.mu.RUnlock()
+	check(t, <-done)
 }
 
 // TestOneOfTwo: in each snapshot, one of two records is there, while they take

@@ -43,6 +43,7 @@
 //	scan.go       pages of records
 //	due.go        deadlines
 //	expire.go     retention
+//	clock.go      leaps of the clock
 //	stats.go      counts
 //	errors.go     errors, and panics that become errors
 //	unlock_*.go   giving the lock up without bbolt

@@ -40,6 +40,9 @@ var (
 	metaSequence = []byte("sequence")
 	// metaLastWrite -> time of the last commit.
 	metaLastWrite = []byte("last_write")
+	// metaLeapt -> when the clock was found far ahead of the last write; absent
+	// if it never was.
+	metaLeapt = []byte("leapt")
 )
 
 // schema is the number of this layout. Files with another one are refused:

@@ -258,6 +258,50 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestMeasureExpiry prints how long commits take while a tenth of the records
+// expires, and while none does.
+func TestMeasureExpiry(t *testing.T) {
+	thousands, err := strconv.Atoi(os.Getenv(measureEnv))
+	if err != nil {
+		t.Skipf("set %s to thousands of records, such as 1000", measureEnv)
+	}
+	s := open(t, filepath.Join(cmp.Or(os.Getenv(measureDirEnv), t.TempDir()), os.Getenv(measureEnv)+".db"))
+	defer s.Close()
+	stats, err := s.Stats(t.Context())
+	check(t, err)
+	fill(s, 900*thousands-int(stats.Records[measured][store.Completed]), false)
+	fill(s, 100*thousands, true)
+
+	var took []float64 // of commits, in ms; the writer's until it rests
+	real := s.update
+	s.update = func(fn func(*bbolt.Tx) error) error {
+		begun := time.Now()
+		err := real(fn)
+		took = append(took, 1e3*time.Since(begun).Seconds())
+		return err
+	}
+	report := func(what string) {
+		slices.Sort(took)
+		t.Logf("%s: %d commits, median %.2f ms, 99 %% %.2f ms, longest %.2f ms", what, len(took),
+			took[len(took)/2], took[len(took)*99/100], took[len(took)-1])
+		took = nil
+	}
+	deliver(s, 64, 2*time.Second)
+	report("deliveries alone")
+	for _, limit := range []int{50, 100, expireChunk} {
+		var serving sync.WaitGroup
+		serving.Go(func() { deliver(s, 64, 3*time.Second) })
+		total, begun := 0, time.Now()
+		for n := limit; n == limit && total < 33*thousands; total += n {
+			n, err = s.Expire(t.Context(), time.Now(), limit)
+			check(t, err)
+		}
+		spent := time.Since(begun)
+		serving.Wait()
+		report(fmt.Sprintf("%d records expired by %d in %v beside deliveries", total, limit, spent.Round(time.Millisecond)))
+	}
+}
+
 // forget has the system drop the file from its page cache.
 func forget(t *testing.T, path string) {
 	f, err := os.Open(path)
