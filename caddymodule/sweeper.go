@@ -19,6 +19,7 @@ func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *za
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var counted time.Time
+	held := false
 	for {
 		s.placed(logger)
 		swept, err := store.Sweep(ctx, s.swept(), s.orphaned.Load())
@@ -33,6 +34,10 @@ func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *za
 		if swept.Lapsed > 0 {
 			logger.Warn("records became ambiguous: nobody settled their attempts, or they were in doubt for longer than repeat_safe", zap.Int("records", swept.Lapsed))
 		}
+		if swept.Held && !held {
+			logger.Warn("nothing expires for two days: the clock is far ahead of the store's last write; check it")
+		}
+		held = swept.Held
 		if swept.Expired > 0 {
 			logger.Info("expired records deleted", zap.Int("records", swept.Expired))
 		}

@@ -9,13 +9,19 @@ import (
 )
 
 // message is a message on the wire: its bytes, which belong to the caller, and the
-// same bytes as a text that the record may keep pieces of.
+// same bytes as a text that the record may keep pieces of; none where only the
+// bytes are read.
 type message struct {
 	data []byte
 	text string
 }
 
-func (m message) slice(from, to int) message { return message{m.data[from:to], m.text[from:to]} }
+func (m message) slice(from, to int) message {
+	if m.text == "" {
+		return message{data: m.data[from:to]}
+	}
+	return message{m.data[from:to], m.text[from:to]}
+}
 
 // fields reads a message field by field:
 //

@@ -274,17 +274,26 @@ func FuzzDecodeRecord(f *testing.F) {
 
 // TestDecodeNames: what it reads is what DecodeRecord reads, and no more.
 func TestDecodeNames(t *testing.T) {
-	r := Record{
-		ID: ID{"operation", "event"}, State: Completed, Version: 7, Reason: "response",
-		Aliases: []Alias{{AliasToken, "\x00\xff"}, {AliasExecution, "4711"}},
-		Prior:   &Record{ID: ID{"other", "other"}, Aliases: []Alias{{AliasToken, "prior"}}},
+	var names Names
+	for _, r := range []Record{fullRecord(), firstRecord(), {ID: ID{"operation", "event"}}} {
+		stored := AppendRecord(nil, r)
+		if err := names.Decode(stored); err != nil {
+			t.Fatal(err)
+		}
+		got := Record{ID: ID{string(names.Operation), string(names.EventKey)}}
+		for _, a := range names.Aliases {
+			got.Aliases = append(got.Aliases, Alias{a.Kind, string(a.Value)})
+		}
+		if want := (Record{ID: r.ID, Aliases: r.Aliases}); !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		if names.Decode(stored[:len(stored)-1]) == nil {
+			t.Error("a record that was cut off was read")
+		}
 	}
-	stored := AppendRecord(nil, r)
-	got, err := DecodeNames(stored)
-	if want := (Record{ID: r.ID, Aliases: r.Aliases}); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
-	if _, err := DecodeNames(stored[:len(stored)-1]); err == nil {
-		t.Error("a record that was cut off was read")
+	for _, malformed := range []string{"\x08\x01", "\x10", "\xaa\x01\x01\x08", "\xaa\x01\x03\x08\x80\x08", "\xaa\x01\x02\x10\x01"} {
+		if names.Decode([]byte(malformed)) == nil {
+			t.Errorf("%q was read", malformed)
+		}
 	}
 }

@@ -15,6 +15,9 @@ var (
 	ErrNotStored = errors.New("not stored")
 	// ErrUnknown: the commit failed and may be on disk; read again before deciding.
 	ErrUnknown = errors.New("outcome of the commit unknown")
+	// ErrClock: the clock has leapt far past the store's last write, or nothing was
+	// written for as long; nothing expires until it has been so for a while.
+	ErrClock = errors.New("the clock is far ahead of the store's last write")
 	// ErrContended: a rule lost against others more often than Update tries.
 	ErrContended = errors.New("record changes too fast")
 )
@@ -96,6 +99,7 @@ type Store interface {
 	Due(ctx context.Context, now time.Time, limit int) ([]Record, error)
 	// Expire deletes up to limit completed records whose ExpiresAt is not after now.
 	// An engine may go by whole days: at the latest, those of two days ago are gone.
+	// ErrClock: none are deleted, as the clock is in doubt.
 	Expire(ctx context.Context, now time.Time, limit int) (int, error)
 	// Stats costs O(1): Apply keeps it up to date.
 	Stats(ctx context.Context) (Stats, error)

@@ -8,8 +8,9 @@ import (
 
 // Swept says what one Sweep did.
 type Swept struct {
-	Lapsed  int // processing, or failed_retryable in doubt → ambiguous
-	Expired int // completed → gone
+	Lapsed  int  // processing, or failed_retryable in doubt → ambiguous
+	Expired int  // completed → gone
+	Held    bool // nothing expires for now, as the clock is in doubt: ErrClock
 }
 
 const (
@@ -55,6 +56,9 @@ func Sweep(ctx context.Context, s Store, orphans bool) (swept Swept, failed erro
 	for range sweepBatches {
 		n, err := s.Expire(ctx, now, sweepBatch)
 		swept.Expired += n
+		if swept.Held = errors.Is(err, ErrClock); swept.Held {
+			break
+		}
 		failed = errors.Join(failed, err)
 		if err != nil || n < sweepBatch {
 			break

@@ -67,14 +67,15 @@ type apply struct {
 // newApply refuses what no state of the store could make right.
 func newApply(cs []store.Change) (*apply, error) {
 	a := &apply{changes: cs, ids: make([]store.ID, len(cs))}
+	seen := make(map[store.ID]bool, len(cs))
 	for i, c := range cs {
 		if _, err := newSpot(c.Now.ID); err != nil {
 			return nil, err
 		}
-		if slices.Contains(a.ids[:i], c.Now.ID) {
+		if seen[c.Now.ID] {
 			return nil, fmt.Errorf("one record of operation %q stands in two changes", c.Now.Operation)
 		}
-		a.ids[i] = c.Now.ID
+		seen[c.Now.ID], a.ids[i] = true, c.Now.ID
 		if len(c.Now.Aliases) > 0 && isOwn(c.Now.Operation) {
 			return nil, errors.New("the gate's own records have no aliases")
 		}
@@ -150,18 +151,19 @@ func (a *apply) taken(b *batch, present []record) (map[store.Alias]store.ID, err
 				if slices.Contains(present[i].Aliases, alias) {
 					continue // its own, and there are no other changes
 				}
-				if owners != nil {
-					owners[alias] = c.Now.ID
-				}
 				r, err := b.owner(alias)
 				if err != nil {
 					return nil, err
 				}
-				if owned = r.Version != 0 && !slices.Contains(a.ids, r.ID); owned {
+				owner = c.Now.ID
+				if r.Version != 0 && !slices.Contains(a.ids, r.ID) {
 					owner = r.ID
 				}
+				if owners != nil {
+					owners[alias] = owner
+				}
 			}
-			if owned && owner != c.Now.ID {
+			if owner != c.Now.ID {
 				if taken == nil {
 					taken = make(map[store.Alias]store.ID)
 				}

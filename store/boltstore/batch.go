@@ -13,7 +13,7 @@ import (
 type batch struct {
 	snapshot
 	changes  *changes
-	now      time.Time
+	clock    clock
 	sequence uint64 // the last number given out
 	wrote    bool
 	counts   map[string]int64 // what to add, by count key
@@ -26,7 +26,7 @@ func newBatch(tx *bbolt.Tx, c *changes, now time.Time) *batch {
 	return &batch{
 		snapshot: snapshot{tx: tx, index: c.index},
 		changes:  c,
-		now:      now,
+		clock:    readClock(tx.Bucket(bucketMeta), now),
 		sequence: decodeUint(tx.Bucket(bucketMeta).Get(metaSequence)),
 		counts:   make(map[string]int64),
 	}
@@ -96,7 +96,7 @@ func (b *batch) replace(was record, now store.Record) spot {
 	}
 	at := was.spot
 	if at.own == nil {
-		switch last := lastDay(now, b.now); {
+		switch last := lastDay(now, b.clock.now); {
 		case was.Version == 0:
 			at.place = newPlace(last, now.Version)
 			b.changes.add(b.index.refs(now, at.place)...)
@@ -163,6 +163,12 @@ func (b *batch) finish() (uint64, error) {
 	}
 	seq := b.next()
 	b.put(bucketMeta, metaSequence, encodeUint(seq))
-	b.put(bucketMeta, metaLastWrite, encodeUint(uint64(store.UnixNano(b.now))))
+	b.put(bucketMeta, metaLastWrite, encodeUint(uint64(store.UnixNano(b.clock.now))))
+	switch c := b.clock; {
+	case c.doubtful() && !c.told:
+		b.put(bucketMeta, metaLeapt, encodeUint(uint64(store.UnixNano(c.leapt))))
+	case c.told && !c.doubtful():
+		b.delete(bucketMeta, metaLeapt)
+	}
 	return seq, b.err
 }

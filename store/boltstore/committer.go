@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -166,7 +165,7 @@ func (s *Store) transact(group []*op, made *changes) (answers []error, seq uint6
 	answers = make([]error, len(group))
 	err = guard(func() error {
 		return s.update(func(tx *bbolt.Tx) error {
-			b := newBatch(tx, made, time.Now())
+			b := newBatch(tx, made, s.clock())
 			for i, o := range group {
 				if answers[i] = b.run(o); b.err != nil {
 					return &spoiltError{b.err}

@@ -43,6 +43,7 @@
 //	scan.go       pages of records
 //	due.go        deadlines
 //	expire.go     retention
+//	clock.go      leaps of the clock
 //	stats.go      counts
 //	check.go      the mark of a clean stop; looking at a file
 //	backup.go     a copy while serving

@@ -11,14 +11,15 @@ import (
 const (
 	// expireChunk bounds the records that one commit deletes or carries forward,
 	// and expireTime how long it looks for them: deliveries wait meanwhile.
-	expireChunk = 500
+	expireChunk = 200
 	expireTime  = 2 * time.Millisecond
 )
 
 // Expire implements store.Store. Completed records go when the day that they were
 // planned to stay through has passed: one to two days after their ExpiresAt, never
 // before. Others that it meets are carried forward. It commits in chunks: on an
-// error the number is that of the records that are gone.
+// error the number is that of the records that are gone. After a leap of the clock
+// it is store.ErrClock for two days.
 func (s *Store) Expire(ctx context.Context, now time.Time, limit int) (int, error) {
 	total := 0
 	for total < limit {
@@ -28,6 +29,9 @@ func (s *Store) Expire(ctx context.Context, now time.Time, limit int) (int, erro
 			done, err = expire(b, now, want)
 			return err
 		}})
+		if err == nil && done.held {
+			err = store.ErrClock
+		}
 		if err != nil {
 			return total, err
 		}
@@ -43,9 +47,16 @@ func (s *Store) Expire(ctx context.Context, now time.Time, limit int) (int, erro
 type expired struct {
 	gone int
 	more bool // it was bounded, and the next one goes on
+	held bool // the clock is in doubt
 }
 
 func expire(b *batch, now time.Time, want int) (expired, error) {
+	if b.clock.since > heartbeat {
+		b.wrote = true // though it be nothing but the time
+	}
+	if b.clock.doubtful() {
+		return expired{held: true}, nil
+	}
 	records, more, err := b.past(now, want)
 	if err != nil {
 		return expired{}, notStored(err)

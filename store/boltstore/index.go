@@ -51,23 +51,20 @@ type ref struct {
 // Names and the kinds of aliases are told apart by the first byte that is hashed.
 const nameKind = 0
 
+// hashRoom is enough for nearly all that is hashed; longer ones allocate.
+const hashRoom = 256
+
 func (x *index) hashID(id store.ID) uint64 {
-	var h maphash.Hash
-	h.SetSeed(x.seed)
-	_ = h.WriteByte(nameKind)
-	_, _ = h.WriteString(id.Operation)
-	_ = h.WriteByte(0)
-	_, _ = h.WriteString(id.EventKey)
-	return h.Sum64() & x.mask
+	var room [hashRoom]byte
+	return x.hash(append(append(append(append(room[:0], nameKind), id.Operation...), 0), id.EventKey...))
 }
 
 func (x *index) hashAlias(a store.Alias) uint64 {
-	var h maphash.Hash
-	h.SetSeed(x.seed)
-	_ = h.WriteByte(byte(a.Kind))
-	_, _ = h.WriteString(a.Value)
-	return h.Sum64() & x.mask
+	var room [hashRoom]byte
+	return x.hash(append(append(room[:0], byte(a.Kind)), a.Value...))
 }
+
+func (x *index) hash(b []byte) uint64 { return maphash.Bytes(x.seed, b) & x.mask }
 
 // shard is the one for hash. The table inside it knows the next 32 bits.
 func (x *index) shard(hash uint64) *shard { return &x.shards[hash>>(64-shardBits)] }
@@ -96,13 +93,6 @@ func (x *index) remove(r ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.table.remove(newEntry(short(r.hash), r.place))
-}
-
-// reserve makes room for n entries, which spares most of the growing.
-func (x *index) reserve(n int) {
-	for i := range x.shards {
-		x.shards[i].table.resize(size(n / shards))
-	}
 }
 
 // entry is one slot of a table. The zero entry is an empty slot: no place is 0.

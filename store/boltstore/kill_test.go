@@ -3,12 +3,15 @@ package boltstore
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/n8n-gate/n8n-gate/store"
 )
@@ -35,7 +38,12 @@ func workUntilKilled(path string) error {
 	return nil
 }
 
-// workOnce makes one record and completes it.
+// killsEnv is how often TestKill kills: 500 in the long run, before a release.
+// Without it, 40 times; with -short, 5 times.
+const killsEnv = "BOLTSTORE_KILLS"
+
+// workOnce makes one record, completes it and carries it forward. It makes another
+// one and deletes it.
 func workOnce(s *Store) error {
 	r := store.Record{ID: store.ID{Operation: "op", EventKey: fmt.Sprint(rand.Uint64())}, State: store.Processing}
 	r.Aliases = []store.Alias{{Kind: store.AliasToken, Value: r.EventKey}}
@@ -49,6 +57,25 @@ func workOnce(s *Store) error {
 		r = stored[0]
 		fmt.Println(r.EventKey, r.Version) // one write, so that a kill cuts no line of another
 	}
+	if err := age(context.Background(), s, r.ID); err != nil {
+		return err
+	}
+	if _, err := s.Expire(context.Background(), time.Now(), 10); err != nil {
+		return err
+	}
+	fmt.Println(r.EventKey, r.Version)
+
+	other := store.Record{ID: store.ID{Operation: "op", EventKey: "gone" + r.EventKey}, State: store.Ambiguous}
+	other.Aliases = []store.Alias{{Kind: store.AliasToken, Value: other.EventKey}}
+	stored, err := s.Apply(context.Background(), store.Change{Now: other, Payload: []byte(other.EventKey)})
+	if err != nil {
+		return err
+	}
+	gone := store.Change{Was: stored[0].Version, Now: store.Record{ID: other.ID}}
+	if _, err := s.Apply(context.Background(), gone); err != nil {
+		return err
+	}
+	fmt.Println(other.EventKey, 0)
 	return nil
 }
 
@@ -57,6 +84,11 @@ func TestKill(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
 		rounds = 5
+	}
+	if kills := os.Getenv(killsEnv); kills != "" {
+		var err error
+		rounds, err = strconv.Atoi(kills)
+		check(t, err)
 	}
 	path := filepath.Join(t.TempDir(), "gate.db")
 	acknowledged := make(map[string]uint64)
@@ -100,11 +132,19 @@ func checkAcknowledged(t *testing.T, path string, acknowledged map[string]uint64
 		id := store.ID{Operation: "op", EventKey: key}
 		got, err := s.Get(t.Context(), id)
 		check(t, err)
+		body, bodyErr := s.Payload(t.Context(), id)
+		owner, aliasErr := s.Find(t.Context(), store.Alias{Kind: store.AliasToken, Value: key})
+		if version == 0 { // it was deleted
+			if got[0].Version != 0 || !errors.Is(bodyErr, store.ErrNotFound) || !errors.Is(aliasErr, store.ErrNotFound) {
+				t.Errorf("%s: deleted, and there is version %d, payload %q, alias %v", key, got[0].Version, body, owner)
+			}
+			continue
+		}
 		if got[0].Version < version {
 			t.Errorf("%s: version %d was acknowledged, %d is there", key, version, got[0].Version)
 		}
-		if body, err := s.Payload(t.Context(), id); err != nil || string(body) != key {
-			t.Errorf("%s: payload %q, %v", key, body, err)
+		if bodyErr != nil || string(body) != key || aliasErr != nil || owner != id {
+			t.Errorf("%s: payload %q, %v; alias %v, %v", key, body, bodyErr, owner, aliasErr)
 		}
 	}
 }

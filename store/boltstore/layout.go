@@ -40,6 +40,9 @@ var (
 	metaSequence = []byte("sequence")
 	// metaLastWrite -> time of the last commit.
 	metaLastWrite = []byte("last_write")
+	// metaLeapt -> when the clock was found far ahead of the last write; absent
+	// if it never was.
+	metaLeapt = []byte("leapt")
 )
 
 // schema is the number of this layout. Files with another one are refused:
@@ -83,7 +86,7 @@ func day(t time.Time) uint16 {
 func lastDay(r store.Record, now time.Time) uint16 {
 	switch {
 	case r.State != store.Completed:
-		return day(now.Add(r.Retention)) + 1
+		return day(now.Add(max(r.Retention, 0))) + 1
 	case r.ExpiresAt.IsZero():
 		return never
 	}

@@ -56,6 +56,16 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// TestConformanceWithCollisions: the same, where all names have a few hashes.
+func TestConformanceWithCollisions(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, dir string) store.Store {
+		s := open(t, filepath.Join(dir, "gate.db"))
+		s.index = &index{seed: s.index.seed, mask: few}
+		check(t, s.rebuild())
+		return s
+	})
+}
+
 func open(t *testing.T, path string) *Store {
 	t.Helper()
 	s, err := Open(path, Options{Timeout: time.Second})

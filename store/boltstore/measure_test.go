@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,18 +23,23 @@ import (
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
-// measureEnv=1,64 runs TestMeasure with stores of so many thousand records beside
-// an empty one; "10,1000,5000" is what doc.go tells of. It judges nothing: it
-// prints. Figures of one run may be compared with each other only.
-const measureEnv = "BOLTSTORE_MEASURE"
+// measureEnv=10,1000,5000 runs TestMeasure with stores of so many thousand records.
+// It judges nothing: it prints. Figures of one run may be compared with each other
+// only. Stores that are found in measureDirEnv are used, and new ones left there.
+const (
+	measureEnv    = "BOLTSTORE_MEASURE"
+	measureDirEnv = "BOLTSTORE_MEASURE_DIR"
+)
 
-// rounds is how often each cell is measured, in turn with the others.
+// measureRounds is how often each cell is measured, in turn with the others.
 const measureRounds = 5
+
+const measured = "POST shop/orders"
 
 // delivery makes the n-th event's claim, as the gate would.
 func delivery(s *Store, n uint64) store.Record {
 	token := store.HashToken(strconv.FormatUint(n, 16))
-	r, err := store.Claim(store.Record{ID: store.ID{Operation: "POST shop/orders", EventKey: fmt.Sprintf("svix-id:msg_%024x", n)}}, store.Claimed{
+	r, err := store.Claim(store.Record{ID: store.ID{Operation: measured, EventKey: fmt.Sprintf("svix-id:msg_%024x", n)}}, store.Claimed{
 		Token: token, Incarnation: s.Incarnation(), Holder: store.HolderForward, Lasts: 2 * time.Minute,
 		Retention: 30 * 24 * time.Hour, Fingerprint: token, Covers: "body",
 	}, time.Now())
@@ -66,10 +72,12 @@ func mustStore(s *Store, cs ...store.Change) []store.Record {
 // eventNumber makes events that were never there before.
 var eventNumber atomic.Uint64
 
+func init() { eventNumber.Store(uint64(time.Now().UnixNano())) }
+
 // fill stores n completed events; expired ones of long ago.
 func fill(s *Store, n int, expired bool) {
 	const at = 1000
-	for range n / at {
+	for range max(n, 0) / at {
 		cs := make([]store.Change, at)
 		for i := range cs {
 			r := settled(delivery(s, eventNumber.Add(1)))
@@ -187,6 +195,7 @@ func TestMeasure(t *testing.T) {
 		t.Skipf("set %s to sizes in thousands of records, such as 10,1000,5000", measureEnv)
 	}
 	dir := t.TempDir()
+	kept := cmp.Or(os.Getenv(measureDirEnv), dir)
 	baseline, err := bbolt.Open(filepath.Join(dir, "plain.db"), fileMode, &bbolt.Options{FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapSize(runtime.GOOS)})
 	check(t, err)
 	defer baseline.Close()
@@ -200,8 +209,10 @@ func TestMeasure(t *testing.T) {
 		n, err := strconv.Atoi(size)
 		check(t, err)
 		begun := time.Now()
-		stores[i] = open(t, filepath.Join(dir, size+".db"))
-		fill(stores[i], 1000*n, false)
+		stores[i] = open(t, filepath.Join(kept, size+".db"))
+		stats, err := stores[i].Stats(t.Context())
+		check(t, err)
+		fill(stores[i], 1000*n-int(stats.Records[measured][store.Completed]), false)
 		t.Logf("%s,000 records stored in %v", size, time.Since(begun).Round(time.Millisecond))
 	}
 	cells := make(map[string][]float64)
@@ -244,6 +255,50 @@ func TestMeasure(t *testing.T) {
 		info, err := os.Stat(path)
 		check(t, err)
 		t.Logf("%s,000 records: file of %d MB", sizes[i], info.Size()>>20)
+	}
+}
+
+// TestMeasureExpiry prints how long commits take while a tenth of the records
+// expires, and while none does.
+func TestMeasureExpiry(t *testing.T) {
+	thousands, err := strconv.Atoi(os.Getenv(measureEnv))
+	if err != nil {
+		t.Skipf("set %s to thousands of records, such as 1000", measureEnv)
+	}
+	s := open(t, filepath.Join(cmp.Or(os.Getenv(measureDirEnv), t.TempDir()), os.Getenv(measureEnv)+".db"))
+	defer s.Close()
+	stats, err := s.Stats(t.Context())
+	check(t, err)
+	fill(s, 900*thousands-int(stats.Records[measured][store.Completed]), false)
+	fill(s, 100*thousands, true)
+
+	var took []float64 // of commits, in ms; the writer's until it rests
+	real := s.update
+	s.update = func(fn func(*bbolt.Tx) error) error {
+		begun := time.Now()
+		err := real(fn)
+		took = append(took, 1e3*time.Since(begun).Seconds())
+		return err
+	}
+	report := func(what string) {
+		slices.Sort(took)
+		t.Logf("%s: %d commits, median %.2f ms, 99 %% %.2f ms, longest %.2f ms", what, len(took),
+			took[len(took)/2], took[len(took)*99/100], took[len(took)-1])
+		took = nil
+	}
+	deliver(s, 64, 2*time.Second)
+	report("deliveries alone")
+	for _, limit := range []int{50, 100, expireChunk} {
+		var serving sync.WaitGroup
+		serving.Go(func() { deliver(s, 64, 3*time.Second) })
+		total, begun := 0, time.Now()
+		for n := limit; n == limit && total < 33*thousands; total += n {
+			n, err = s.Expire(t.Context(), time.Now(), limit)
+			check(t, err)
+		}
+		spent := time.Since(begun)
+		serving.Wait()
+		report(fmt.Sprintf("%d records expired by %d in %v beside deliveries", total, limit, spent.Round(time.Millisecond)))
 	}
 }
 

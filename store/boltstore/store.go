@@ -67,6 +67,7 @@ type Store struct {
 	// What can fail in a commit, for tests.
 	update  func(func(*bbolt.Tx) error) error
 	persist func() error
+	clock   func() time.Time
 }
 
 // Open opens the store in the file at path and creates it, with its directory,
@@ -91,6 +92,7 @@ func Open(path string, o Options) (*Store, error) {
 		stopped:     make(chan struct{}),
 		index:       newIndex(),
 		options:     o,
+		clock:       time.Now,
 	}
 	s.update = func(fn func(*bbolt.Tx) error) error { return s.file.db.Update(fn) }
 	s.persist = func() error { return s.file.persist() }

@@ -43,6 +43,9 @@ func aliasUnique(s *suite) {
 	c = s.conflict(store.Change{Now: has(id("b", 1), "x")}, store.Change{Was: owner.Version, Now: has(owner.ID, "x")})
 	s.equal("taken by a change that keeps it", c.Taken, map[store.Alias]store.ID{execution("x"): owner.ID})
 
+	c = s.conflict(store.Change{Now: has(id("b", 1), "x")}, store.Change{Now: has(id("b", 2), "x")})
+	s.equal("wanted by two, and another record's", c.Taken, map[store.Alias]store.ID{execution("x"): owner.ID})
+
 	// A version that does not fit comes first: its aliases belong to a view of
 	// the world that is out of date.
 	c = s.conflict(store.Change{Was: owner.Version + 1, Now: has(id("a", 2), "x")})

@@ -46,6 +46,76 @@ func claimRace(s *suite) {
 	s.sameAsRecount("a")
 }
 
+// fencing: whoever holds an older view of a record changes nothing any more, and
+// is shown who came after. All tokens of a record lead to it.
+func fencing(s *suite) {
+	attempt := func(n int) store.Alias { return store.Alias{Kind: store.AliasToken, Value: fmt.Sprint("attempt ", n)} }
+	first := claim(id("a", 1))
+	first.Aliases = []store.Alias{attempt(1)}
+	first = s.apply(store.Change{Now: first})[0]
+	failed := first
+	failed.State = store.FailedRetryable
+	failed = s.apply(store.Change{Was: first.Version, Now: failed})[0]
+	second := failed
+	second.State, second.Attempt, second.Aliases = store.Processing, 2, []store.Alias{attempt(1), attempt(2)}
+	second = s.apply(store.Change{Was: failed.Version, Now: second})[0]
+	for n, stale := range []store.Record{first, failed} {
+		c := s.conflict(store.Change{Was: stale.Version, Now: completed(stale)})
+		s.equal("what an older attempt is shown", c.Present, []store.Record{second})
+		s.equal("whose token it is", s.find(attempt(n+1)), second.ID)
+	}
+	s.conflict(store.Change{Was: first.Version, Now: store.Record{ID: first.ID}})
+	s.equal("after that", s.get(second.ID), []store.Record{second})
+
+	// Of many who settle what they all have read, one does.
+	var wins atomic.Int32
+	var group sync.WaitGroup
+	for n := range 16 {
+		group.Go(func() {
+			done := completed(second)
+			done.ActionID = fmt.Sprint(n)
+			_, err := s.store.Apply(s.ctx, store.Change{Was: second.Version, Now: done})
+			var lost *store.Conflict
+			switch {
+			case err == nil:
+				wins.Add(1)
+			case !errors.As(err, &lost) || lost.Present[0].ActionID == done.ActionID || lost.Present[0].State != store.Completed:
+				s.Errorf("a loser was told %v", err)
+			}
+		})
+	}
+	group.Wait()
+	s.equal("winners", wins.Load(), int32(1))
+}
+
+// aliasRace lets many claim events of their own with one alias: each alias has one
+// owner, and every loser is shown it.
+func aliasRace(s *suite) {
+	const racers, rounds = 8, 20
+	owners := make([]atomic.Int32, rounds)
+	var group sync.WaitGroup
+	for racer := range racers {
+		group.Go(func() {
+			for n := range rounds {
+				r := has(id(fmt.Sprint("racer", racer), n), fmt.Sprint(n))
+				_, err := s.store.Apply(s.ctx, store.Change{Now: r})
+				var lost *store.Conflict
+				switch {
+				case err == nil:
+					owners[n].Add(1)
+				case !errors.As(err, &lost) || lost.Taken[r.Aliases[0]].EventKey != r.EventKey || lost.Taken[r.Aliases[0]] == r.ID:
+					s.Errorf("a loser was told %v", err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for n := range owners {
+		s.equal(fmt.Sprintf("owners of alias %d", n), owners[n].Load(), int32(1))
+	}
+	s.equal("records", len(s.scan(store.Query{})), rounds)
+}
+
 // world is the versions of the records that the linearizability check works on.
 type world [3]uint64
 

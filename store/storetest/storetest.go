@@ -48,7 +48,10 @@ func Run(t *testing.T, open Factory) {
 		{"the gate's own records expire", expireOwn},
 		{"stats", stats},
 		{"claims race", claimRace},
+		{"aliases race", aliasRace},
+		{"fencing", fencing},
 		{"linearizable", linearizable},
+		{"as a simple model", asTheModel},
 		{"reopen", reopen},
 	}
 	for _, c := range cases {
