@@ -95,7 +95,8 @@ func (b *bench) sources() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// copyOf is a copy that may be changed, durable before anything is measured.
+// copyOf is a copy that may be changed, durable before anything is measured. There is
+// none where it failed.
 func (b *bench) copyOf(filled, name string) (string, error) {
 	from, err := os.Open(filled)
 	if err != nil {
@@ -108,7 +109,24 @@ func (b *bench) copyOf(filled, name string) (string, error) {
 		return "", err
 	}
 	_, err = io.Copy(to, from)
-	return path, errors.Join(err, to.Sync(), to.Close())
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(path))
+	}
+	return path, nil
+}
+
+// largeCopy is a copy of the large store: one for all that want one, as it takes long
+// to make and a few more records make no difference to it.
+func (b *bench) largeCopy() (string, error) {
+	path := filepath.Join(b.scratch, "large")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	filled, err := b.filled("store", b.large)
+	if err != nil {
+		return "", err
+	}
+	return b.copyOf(filled, "large")
 }
 
 // fill makes a store of that kind in a new file.

@@ -176,7 +176,8 @@ func (b *bench) measure(wanted, known []string) error {
 	return b.report.write(os.Stdout)
 }
 
-// dropCopies removes the stores of a part that is over: the large ones have gigabytes.
+// dropCopies removes the stores of a part that is over: they have gigabytes. The copy
+// of the large one stays for the next part.
 func (b *bench) dropCopies() error {
 	copies, err := filepath.Glob(filepath.Join(b.scratch, "*.db"))
 	for _, path := range copies {

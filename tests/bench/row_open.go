@@ -13,11 +13,7 @@ import (
 
 // openRows measure what it takes until a large store serves, and the memory it keeps.
 func (b *bench) openRows() error {
-	filled, err := b.filled("store", b.large)
-	if err != nil {
-		return err
-	}
-	path, err := b.copyOf(filled, "open.db")
+	path, err := b.largeCopy()
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,7 @@ func (b *bench) storeRows() error {
 			_ = p.stop()
 		}
 	}()
-	open := func(kind string, records int, name string) (*process, error) {
-		filled, err := b.filled(kind, records)
-		if err != nil {
-			return nil, err
-		}
-		path, err := b.copyOf(filled, name)
+	open := func(kind string, path string, err error) (*process, error) {
 		if err != nil {
 			return nil, err
 		}
@@ -37,14 +32,26 @@ func (b *bench) storeRows() error {
 		running = append(running, p)
 		return p, p.ready()
 	}
+	copied := func(kind string, records int) (string, error) {
+		filled, err := b.filled(kind, records)
+		if err != nil {
+			return "", err
+		}
+		return b.copyOf(filled, fmt.Sprintf("%s-%d.db", kind, records))
+	}
 	deliver := work.Command{Clients: many, Lasts: b.lasts}
 	var variants []variant
 	for _, v := range []struct {
 		kind    string
 		records int
-		file    string
-	}{{"store", b.records, "store.db"}, {"store", b.large, "large.db"}, {"plain", b.records, "plain.db"}} {
-		p, err := open(v.kind, v.records, v.file)
+		path    func() (string, error)
+	}{
+		{"store", b.records, func() (string, error) { return copied("store", b.records) }},
+		{"store", b.large, b.largeCopy},
+		{"plain", b.records, func() (string, error) { return copied("plain", b.records) }},
+	} {
+		path, err := v.path()
+		p, err := open(v.kind, path, err)
 		if err != nil {
 			return err
 		}
@@ -57,7 +64,8 @@ func (b *bench) storeRows() error {
 	variants = append(variants, variant{
 		name: fmt.Sprintf("store, %s records", thousands(little)),
 		take: func() (work.Measured, error) {
-			p, err := open("store", little, "little.db")
+			path, err := copied("store", little)
+			p, err := open("store", path, err)
 			if err != nil {
 				return work.Measured{}, err
 			}
