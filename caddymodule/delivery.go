@@ -3,11 +3,10 @@ package caddymodule
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -137,16 +136,15 @@ func (d *delivery) evidence(a answer) {
 	entry.Write(fields...)
 }
 
-// correlationID is Caddy's own id of the request, {http.request.uuid}, which its
-// access log can show too. It is taken from where the placeholder takes it
-// (caddyhttp/replacer.go), which costs a fifth.
+// correlationID is Caddy's own id of the request, {http.request.uuid}. Caddy makes it
+// when it is first asked for, and puts it into its access log too.
 func (d *delivery) correlationID() string {
-	vars, _ := d.request.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
-	id, ok := vars["uuid"].(fmt.Stringer)
+	repl, ok := d.request.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	if !ok {
 		return ""
 	}
-	return id.String()
+	id, _ := repl.GetString("http.request.uuid")
+	return id
 }
 
 // loggedKey is the event key as log_key wants it. A hash is enough to follow an
