@@ -73,7 +73,7 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 type document struct{ strings.Builder }
 
 func (d *document) line(format string, args ...any) {
-	fmt.Fprintf(d, format, args...)
+	d.WriteString(fmt.Sprintf(format, args...))
 	d.WriteByte('\n')
 }
 
