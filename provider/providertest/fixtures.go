@@ -5,6 +5,7 @@ package providertest
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
 	"io"
@@ -143,4 +144,15 @@ func (r Request) HTTP() *http.Request {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: r.Header.Clone(), Body: io.NopCloser(bytes.NewReader(r.Body)), ContentLength: int64(len(r.Body)),
 	}
+}
+
+// Client is the request for a client to send to a server at base, "http://127.0.0.1:8080",
+// that takes itself for PublicURL.
+func (r Request) Client(ctx context.Context, base string) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, r.Method, base+r.Target, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header, request.Host = r.Header.Clone(), strings.TrimPrefix(PublicURL, "https://")
+	return request, nil
 }
