@@ -147,7 +147,7 @@ var line = Preset{
 	},
 	Deadline:  2 * time.Second,
 	Retries:   Retries{Window: day, Signed: SignedNoTime, Schedule: "only if webhook redelivery is switched on, for a short while"},
-	GivesUp:   "Redelivery ends after a while; the webhook itself stays.",
+	GivesUp:   "LINE may stop sending to a server that fails for long.",
 	Retention: 30 * day,
 	Advice: []string{
 		"Switch webhook redelivery on in the console: otherwise what failed is gone.",
@@ -158,6 +158,7 @@ var line = Preset{
 		fact(Signature, "X-Line-Signature: HMAC-SHA256 in base64 of the raw body, without a time.", "line-bot-sdk-python; published vectors"),
 		fact(Handshook, "The console's Verify sends an empty list of events, which wants 200.", "line-bot-sdk-python"),
 		unconfirmed(Deadlines, "2 s.", "no source"),
+		fact(GivingUp, "LINE may stop sending to a server that fails for long.", "developers.line.biz/ja/docs/messaging-api/receiving-messages"),
 		unconfirmed(Retrying, "For how long redelivery goes on is not documented; a day is assumed.", "no source"),
 	},
 }

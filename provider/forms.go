@@ -57,7 +57,7 @@ var tally = Preset{
 	Retention: 30 * day,
 	Facts: []Fact{
 		unconfirmed(Identity, "eventId is the same over retries. Because it is not confirmed, a submission is named by data.responseId; if it comes again with other fields, a person is asked.", "no source"),
-		unconfirmed(Signature, "Tally-Signature: HMAC-SHA256 in base64 of the raw body, without a time, if the webhook has a signing secret.", "tally.so/help/webhooks speaks of a SHA256 hash; base64 by hookdeck/webhook-skills providers.yaml"),
+		unconfirmed(Signature, "Tally-Signature: HMAC-SHA256 in base64 of the raw body, without a time, if the webhook has a signing secret.", "tally.so/help/webhooks speaks of a SHA256 hash; base64 by hookdeck/webhook-skills providers.yaml and three receivers' code"),
 		fact(Deadlines, "10 s.", "tally.so/help/webhooks"),
 		unconfirmed(Retrying, "5 times within a day and a half.", "hookdeck/webhook-skills providers.yaml"),
 	},
