@@ -155,12 +155,12 @@ func list(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error
 	if noted[decision(in.State)] {
 		return listNotes(ctx, s, in)
 	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return ListAnswer{}, err
+	}
 	if in.State == stranded {
-		now, err := s.Now(ctx)
-		if err != nil {
-			return ListAnswer{}, err
-		}
-		query.States, query.OlderThan = []store.State{store.FailedRetryable}, now.Add(-strandedAfter)
+		query.States = []store.State{store.FailedRetryable}
 	} else if in.State != "" {
 		state, ok := store.ParseState(in.State)
 		if !ok {
@@ -173,10 +173,6 @@ func list(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error
 		if err != nil || age < 0 {
 			return ListAnswer{}, apiError(http.StatusBadRequest, fmt.Errorf("older_than %q: must be a duration", in.OlderThan))
 		}
-		now, err := s.Now(ctx)
-		if err != nil {
-			return ListAnswer{}, err
-		}
 		query.OlderThan = now.Add(-age)
 	}
 	page, err := s.Scan(ctx, query)
@@ -187,7 +183,11 @@ func list(ctx context.Context, s store.Store, in ListRequest) (ListAnswer, error
 		return ListAnswer{}, err
 	}
 	out := ListAnswer{Records: make([]RecordView, 0, len(page.Records)), Next: page.Next}
+	app := liveApp()
 	for _, r := range page.Records {
+		if in.State == stranded && !isStranded(r, app.patience(r.Operation), now) {
+			continue // of a page there may be fewer, even none, and still a next one
+		}
 		v := view(r)
 		v.History = nil
 		out.Records = append(out.Records, v)

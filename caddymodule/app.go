@@ -179,7 +179,7 @@ func (a *App) Start() error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		sweep(ctx, held.openStore, time.Duration(a.SweepInterval), a.logger.Named("sweeper"))
+		sweep(ctx, held.openStore, time.Duration(a.SweepInterval), a.patience, a.logger.Named("sweeper"))
 	}()
 	a.mu.Lock()
 	defer a.mu.Unlock()

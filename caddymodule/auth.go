@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 
 	"github.com/caddyserver/caddy/v2"
@@ -49,8 +50,24 @@ func (a Auth) validate() error {
 	return nil
 }
 
-// verifier resolves the secrets. nil accepts everybody.
-func (a Auth) verifier() (*signature.Token, error) {
+// authenticator decides whether a delivery comes from its sender.
+type authenticator interface {
+	// Verify reports why r does not. body is as it was sent; nil will do where
+	// NeedsBody says so. The reason holds nothing that was sent.
+	Verify(r *http.Request, body []byte) error
+	NeedsBody() bool
+	// Query is the parameter that carries a secret; empty where none does.
+	Query() string
+}
+
+// tokenAuth authenticates by a constant token.
+type tokenAuth struct{ *signature.Token }
+
+func (t tokenAuth) Verify(r *http.Request, _ []byte) error { return t.Token.Verify(r) }
+func (tokenAuth) NeedsBody() bool                          { return false }
+
+// authenticator resolves the secrets. nil accepts everybody.
+func (a Auth) authenticator() (authenticator, error) {
 	if a.Kind == "none" {
 		return nil, nil
 	}
@@ -62,19 +79,22 @@ func (a Auth) verifier() (*signature.Token, error) {
 		}
 		secrets[i] = secret
 	}
-	return signature.NewToken(a.Header, a.Query, secrets)
+	token, err := signature.NewToken(a.Header, a.Query, secrets)
+	return tokenAuth{token}, err
 }
 
 // secretPlaceholder is all that may stand for a secret: what is written out would
 // lie in clear in /config/ and in Caddy's autosave file.
 var secretPlaceholder = regexp.MustCompile(`^\{(env|file)\.[^{}]+\}$`)
 
+var errWrittenOut = errors.New("a secret must be one {env.NAME} or {file./path} placeholder, not written out")
+
 // resolveSecret reads a secret. Caddy's file provider answers an unreadable file
 // with an empty value (replacer.go), so empty is an error like unknown. Errors
 // name the placeholder, never the value.
 func resolveSecret(placeholder string) (string, error) {
 	if !secretPlaceholder.MatchString(placeholder) {
-		return "", errors.New("a secret must be one {env.NAME} or {file./path} placeholder, not written out")
+		return "", errWrittenOut
 	}
 	secret, err := caddy.NewReplacer().ReplaceOrErr(placeholder, true, true)
 	if err != nil || secret == "" {

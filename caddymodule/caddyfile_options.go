@@ -11,6 +11,8 @@ import (
 //
 //	methods NAME…
 //	mode enforce|pass
+//	provider NAME { OPTION VALUE… }
+//	handshake answer|pass
 //	auth none
 //	auth token header NAME|query NAME secret VALUE…
 //	key SOURCE ARGS                    # one line per part, in order; see parseSource
@@ -57,6 +59,10 @@ func readOption(d *caddyfile.Dispenser, word string, o *Options) error {
 		return parseString(d, &o.Mode)
 	case "auth":
 		return parseAuth(d, o)
+	case "provider":
+		return parseProvider(d, o)
+	case "handshake":
+		return parseString(d, &o.Handshake)
 	case "key":
 		return parseKey(d, &o.Key)
 	case "key_changed":
@@ -130,6 +136,43 @@ func parseAuth(d *caddyfile.Dispenser, o *Options) error {
 		return d.WrapErr(err)
 	}
 	o.Auth = auth
+	if o.Provider != nil {
+		return d.WrapErr(errTwoWays)
+	}
+	return nil
+}
+
+// parseProvider reads a preset and what it wants to know:
+//
+//	provider NAME {
+//	    OPTION VALUE…
+//	}
+func parseProvider(d *caddyfile.Dispenser, o *Options) error {
+	p := new(Provider)
+	if err := parseString(d, &p.Name); err != nil {
+		return err
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		option := d.Val()
+		if _, twice := p.Options[option]; twice {
+			return d.Errf("%s: stands more than once", option)
+		}
+		var values []string
+		if err := parseNames(d, &values); err != nil {
+			return err
+		}
+		if p.Options == nil {
+			p.Options = make(map[string][]string)
+		}
+		p.Options[option] = values
+	}
+	if _, err := p.preset(); err != nil {
+		return d.WrapErr(err)
+	}
+	o.Provider = p
+	if o.Auth != nil {
+		return d.WrapErr(errTwoWays)
+	}
 	return nil
 }
 

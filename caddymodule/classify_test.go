@@ -101,7 +101,7 @@ func TestClassify(t *testing.T) {
 		{"complete_when, twice said", Options{CompleteWhen: &Condition{Place: Place{Path: "done"}, Value: "true"}}, false, byWorkflow(200, `{"done":true,"done":true}`), store.Ambiguous, store.ReasonCondition},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			options := test.options.inherit(Options{})
+			options := test.options.merge(Options{}).defaults()
 			j, err := options.judge(t.Name())
 			if err != nil {
 				t.Fatal(err)
@@ -118,7 +118,7 @@ func TestClassify(t *testing.T) {
 
 // What n8n says of itself, with its stack trace, no sender sees, whatever it counts as.
 func TestInternalsStayInside(t *testing.T) {
-	options := Options{OnResponse: []ResponseRule{{Status: []int{500}, Then: "completed"}}}.inherit(Options{})
+	options := Options{OnResponse: []ResponseRule{{Status: []int{500}, Then: "completed"}}}.merge(Options{}).defaults()
 	j, err := options.judge(t.Name())
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestInternalsStayInside(t *testing.T) {
 // What n8n's own words prove depends on what the same upstream has shown before, in
 // this process and over reloads: the same address, by the same configuration.
 func TestProofIsTheUpstreams(t *testing.T) {
-	options := Options{}.inherit(Options{})
+	options := Options{}.merge(Options{}).defaults()
 	judgeOf := func(forward string) judge {
 		j, err := options.judge(t.Name() + forward)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 // running Caddy, which holds the store's file.
 var command = caddycmd.Command{
 	Name:  "n8n-gate",
-	Usage: "list | show | resolve | stats | sweep | backup | export | import | accept | compact | check",
+	Usage: "list | show | resolve | stats | sweep | backup | export | import | accept | compact | check | providers",
 	Short: "Looks at the events of a running gate, settles ambiguous ones, and keeps its store",
 	Long: `
 Looks at the events that a running n8n-gate knows, and settles those of which
@@ -26,7 +26,7 @@ nobody knows whether they were carried out; copies, restores and checks its stor
 speaks to Caddy's admin API (--address, or the one in --config; default
 localhost:2019). What needs a store that no server has open says so.`,
 	CobraFunc: func(cmd *cobra.Command) {
-		cmd.AddCommand(listCommand(), showCommand(), resolveCommand())
+		cmd.AddCommand(listCommand(), showCommand(), resolveCommand(), providersCommand())
 		cmd.AddCommand(storeCommands()...)
 	},
 }

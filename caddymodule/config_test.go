@@ -255,7 +255,7 @@ func TestLoadErrorsOfJSON(t *testing.T) {
 		{"it is fine", `{}`, `{}`, ""},
 		{"an unknown word", `{"frobnicate":1}`, `{}`, `unknown field "frobnicate"`},
 		{"an option to come, at the gate", `{"confirm":"receipt"}`, `{}`, "confirm: not built yet"},
-		{"an option to come, in a webhook", `{"webhooks":[{"pattern":"a","provider":"stripe"}]}`, `{}`, "provider: not built yet"},
+		{"an option to come, in a webhook", `{"webhooks":[{"pattern":"a","confirm":"receipt"}]}`, `{}`, "confirm: not built yet"},
 		{"an unknown word in a webhook", `{"webhooks":[{"pattern":"a","frobnicate":1}]}`, `{}`, `unknown field "frobnicate"`},
 		{"a webhook that is null", `{"webhooks":[null]}`, `{}`, "the path is empty"},
 		{"a global to come", `{}`, `{"notify":1}`, "notify: not built yet"},

@@ -28,25 +28,29 @@ const (
 	decidedMissingKey      decision = "missing_key"
 	decidedMalformed       decision = "malformed"
 	decidedUnauthenticated decision = "unauthenticated"
+	decidedStale           decision = "stale"
 	decidedUnrouted        decision = "unrouted"
 	decidedMethod          decision = "method"
 	decidedTooLarge        decision = "too_large"
 	decidedUpgrade         decision = "upgrade"
 	decidedUnavailable     decision = "store_unavailable"
 	decidedOverloaded      decision = "overloaded"
+	decidedHandshake       decision = "handshake"
 	decidedPassed          decision = "passed"
 )
 
 // delivery is one HTTP request on its way through the gate, and what is known of it.
 type delivery struct {
-	gate    *Handler
-	hook    *webhook // nil: no webhook is named so
-	path    string   // canonical, below the prefix
-	match   n8n.Match
-	request *http.Request
-	memory  share
-	body    buffer // as it came; not needed once the attempt is over
-	started time.Time
+	gate      *Handler
+	hook      *webhook // nil: no webhook is named so
+	path      string   // canonical, below the prefix
+	match     n8n.Match
+	request   *http.Request
+	memory    share
+	authentic bool
+	poses     bool   // a challenge at most: no event of the sender has this method
+	body      buffer // as it came; not needed once the attempt is over
+	started   time.Time
 
 	// Evidence for the log, gathered on the way.
 	id             store.ID

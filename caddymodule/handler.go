@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/n8n-gate/n8n-gate/n8n"
+	"github.com/n8n-gate/n8n-gate/provider"
 )
 
 // Handler is the gate before one n8n. It owns n8n's whole production webhook
@@ -113,7 +114,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // by itself (request.go, isReplayable).
 func (h *Handler) repeatable() bool {
 	for _, w := range h.Webhooks {
-		o := w.inherit(h.Options)
+		o := w.merge(h.Options)
 		if o.Mode != "pass" && (slices.Contains(o.Methods, http.MethodGet) || slices.Contains(o.Methods, http.MethodHead)) {
 			return true
 		}
@@ -134,18 +135,26 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		match = h.paths.Lookup(path, r.Method)
 	}
 	known := match.Found || len(match.Allow) > 0
+	poses := false
+	if len(match.Allow) > 0 {
+		if challenged, ok := h.challengedBy(path, r.Method, match.Allow); ok {
+			challenged.Allow = match.Allow
+			match, poses = challenged, true
+		}
+	}
 	d := newDelivery(h, path, match, r)
+	d.poses = poses
 	if h.passes(r, path, readable, known) {
 		return d.pass(w, next)
 	}
-	if match.Found && d.hook.stream && d.authenticate() == nil {
+	if match.Found && d.hook.stream && d.authenticate(nil) == nil {
 		return d.stream(w)
 	}
 	defer d.memory.release()
 	answer := d.deliver()
 	d.body.drop()
 	if d.hook != nil {
-		answer = answer.asSet(d.hook.respond)
+		answer = answer.forSender(d.hook).asSet(d.hook.respond)
 	} else {
 		answer = answer.asSet(h.Respond)
 	}
@@ -161,12 +170,24 @@ func (d *delivery) deliver() answer {
 	if err := d.admit(); err != nil {
 		return refusal(err)
 	}
-	if err := d.authenticate(); err != nil {
+	if err := d.authenticateFirst(); err != nil {
 		return refusal(err)
 	}
 	body, err := d.receive()
 	if err != nil {
 		return refusal(err)
+	}
+	if reply, challenged := d.handshake(body, (*provider.Sender).Unsigned); challenged {
+		return reply
+	}
+	if err := d.authenticate(body); err != nil {
+		return refusal(err)
+	}
+	if reply, challenged := d.handshake(body, (*provider.Sender).Authenticated); challenged {
+		return reply
+	}
+	if d.poses {
+		return refusal(d.otherMethod())
 	}
 	event, err := d.extract(body)
 	switch {
@@ -208,15 +229,19 @@ func (d *delivery) attempt(c *claim, body []byte) (a answer) {
 // admit refuses what no webhook is.
 func (d *delivery) admit() error {
 	switch {
-	case len(d.match.Allow) > 0:
-		allow := strings.Join(d.match.Allow, ", ")
-		return refuse(decidedMethod, http.StatusMethodNotAllowed, "this webhook takes "+allow).with("Allow", allow)
+	case len(d.match.Allow) > 0 && !d.poses:
+		return d.otherMethod()
 	case d.hook == nil:
 		return refuse(decidedUnrouted, http.StatusNotFound, "no webhook of this gate has this path")
 	case d.request.Header.Get("Upgrade") != "" || headerHasToken(d.request.Header, "Connection", "upgrade"):
 		return refuse(decidedUpgrade, http.StatusBadRequest, "a webhook cannot be upgraded to another protocol")
 	}
 	return nil
+}
+
+func (d *delivery) otherMethod() *refused {
+	allow := strings.Join(d.match.Allow, ", ")
+	return refuse(decidedMethod, http.StatusMethodNotAllowed, "this webhook takes "+allow).with("Allow", allow)
 }
 
 func headerHasToken(h http.Header, name, token string) bool {

@@ -251,7 +251,7 @@ func TestStranded(t *testing.T) {
 		wantStranded := func(n int) {
 			t.Helper()
 			got, err := list(t.Context(), g.faults.real, ListRequest{State: stranded})
-			found, countErr := countStranded(t.Context(), g.faults.real)
+			found, countErr := countStranded(t.Context(), g.faults.real, g.app.patience)
 			if err != nil || countErr != nil || len(got.Records) != n || found["demo"] != n {
 				t.Fatalf("%v %v: %d listed, %v counted, want %d", err, countErr, len(got.Records), found, n)
 			}

@@ -44,9 +44,18 @@ type Options struct {
 	// new. Authentication, if there is any, is checked all the same.
 	Mode string `json:"mode,omitempty"`
 
-	// How senders prove who they are. Required, in the webhook or at the gate:
-	// an open webhook says so with the kind "none".
+	// How senders prove who they are. This or a provider is required, in the webhook or
+	// at the gate: an open webhook says so with the kind "none".
 	Auth *Auth `json:"auth,omitempty"`
+
+	// Who sends, in one word: a preset knows how the sender proves itself, what names its
+	// events, and how it behaves. Excludes auth.
+	Provider *Provider `json:"provider,omitempty"`
+
+	// Who answers the challenges by which a provider makes sure of its receiver: the gate,
+	// "answer" (default), which is right before a plain Webhook node, or n8n, "pass",
+	// before the sender's own trigger node, which answers them itself.
+	Handshake string `json:"handshake,omitempty"`
 
 	// Where the event key stands in a delivery: 1 to 8 parts, in order. Required,
 	// in the webhook or at the gate. A webhook's own list replaces the gate's.
@@ -162,10 +171,11 @@ type Options struct {
 }
 
 // inherit fills what o leaves out from the gate's defaults.
-func (o Options) inherit(gate Options) Options {
-	if o.Auth == nil {
-		o.Auth = gate.Auth
+func (o Options) merge(gate Options) Options {
+	if o.Auth == nil && o.Provider == nil {
+		o.Auth, o.Provider = gate.Auth, gate.Provider
 	}
+	o.Handshake = first(o.Handshake, gate.Handshake)
 	if len(o.Key) == 0 {
 		o.Key = gate.Key
 	}
@@ -175,11 +185,11 @@ func (o Options) inherit(gate Options) Options {
 	if len(o.Methods) == 0 {
 		o.Methods = gate.Methods
 	}
-	if o.Fingerprint == nil {
-		o.Fingerprint = gate.Fingerprint
+	if len(o.Methods) == 0 && o.Provider != nil {
+		o.Methods = o.Provider.methods()
 	}
 	if o.Fingerprint == nil {
-		o.Fingerprint = &Fingerprint{Mode: hold}
+		o.Fingerprint = gate.Fingerprint
 	}
 	if o.KeyChanged == nil {
 		o.KeyChanged = gate.KeyChanged
@@ -196,10 +206,10 @@ func (o Options) inherit(gate Options) Options {
 	if o.ReceiptHeader == nil {
 		o.ReceiptHeader = gate.ReceiptHeader
 	}
-	o.ReceiptBody = first(o.ReceiptBody, gate.ReceiptBody, maxReceiptDefault)
-	o.MaxResponse = first(o.MaxResponse, gate.MaxResponse, defaultMaxResponse)
-	o.Origin = first(o.Origin, gate.Origin, off)
-	o.StoreDown = first(o.StoreDown, gate.StoreDown, "reject")
+	o.ReceiptBody = first(o.ReceiptBody, gate.ReceiptBody)
+	o.MaxResponse = first(o.MaxResponse, gate.MaxResponse)
+	o.Origin = first(o.Origin, gate.Origin)
+	o.StoreDown = first(o.StoreDown, gate.StoreDown)
 	if o.OnResponse == nil {
 		o.OnResponse = gate.OnResponse
 	}
@@ -209,15 +219,37 @@ func (o Options) inherit(gate Options) Options {
 	if o.RepeatSafe == nil {
 		o.RepeatSafe = gate.RepeatSafe
 	}
-	o.Sandbox = first(o.Sandbox, gate.Sandbox, sandboxRequired)
-	o.Mode = first(o.Mode, gate.Mode, "enforce")
-	o.ReusedBody = first(o.ReusedBody, gate.ReusedBody, off)
-	o.MissingKey = first(o.MissingKey, gate.MissingKey, "reject")
-	o.Timeout = first(o.Timeout, gate.Timeout, caddy.Duration(defaultTimeout))
-	o.MaxBody = first(o.MaxBody, gate.MaxBody, defaultMaxBody)
-	o.MaxAttempts = first(o.MaxAttempts, gate.MaxAttempts, defaultAttempts)
-	o.Retention = first(o.Retention, gate.Retention, caddy.Duration(defaultRetention))
-	o.LogKey = first(o.LogKey, gate.LogKey, "hash")
+	o.Sandbox = first(o.Sandbox, gate.Sandbox)
+	o.Mode = first(o.Mode, gate.Mode)
+	o.ReusedBody = first(o.ReusedBody, gate.ReusedBody)
+	o.MissingKey = first(o.MissingKey, gate.MissingKey)
+	o.Timeout = first(o.Timeout, gate.Timeout)
+	o.MaxBody = first(o.MaxBody, gate.MaxBody)
+	o.MaxAttempts = first(o.MaxAttempts, gate.MaxAttempts)
+	o.Retention = first(o.Retention, gate.Retention)
+	o.LogKey = first(o.LogKey, gate.LogKey)
+	return o
+}
+
+// defaults fills what nobody has said.
+func (o Options) defaults() Options {
+	if o.Fingerprint == nil {
+		o.Fingerprint = &Fingerprint{Mode: hold}
+	}
+	o.Handshake = first(o.Handshake, handshakeAnswer)
+	o.ReceiptBody = first(o.ReceiptBody, maxReceiptDefault)
+	o.MaxResponse = first(o.MaxResponse, defaultMaxResponse)
+	o.Origin = first(o.Origin, off)
+	o.StoreDown = first(o.StoreDown, "reject")
+	o.Sandbox = first(o.Sandbox, sandboxRequired)
+	o.Mode = first(o.Mode, "enforce")
+	o.ReusedBody = first(o.ReusedBody, off)
+	o.MissingKey = first(o.MissingKey, "reject")
+	o.Timeout = first(o.Timeout, caddy.Duration(defaultTimeout))
+	o.MaxBody = first(o.MaxBody, defaultMaxBody)
+	o.MaxAttempts = first(o.MaxAttempts, defaultAttempts)
+	o.Retention = first(o.Retention, caddy.Duration(defaultRetention))
+	o.LogKey = first(o.LogKey, "hash")
 	return o
 }
 
@@ -270,8 +302,19 @@ func (o Options) validate() error {
 	case o.LogKey != "" && o.LogKey != "hash" && o.LogKey != "plain" && o.LogKey != "off":
 		return fmt.Errorf("log_key %q: must be hash, plain or off", o.LogKey)
 	}
+	switch {
+	case o.Auth != nil && o.Provider != nil:
+		return errTwoWays
+	case o.Handshake != "" && o.Handshake != handshakeAnswer && o.Handshake != handshakePass:
+		return fmt.Errorf("handshake %q: must be answer or pass", o.Handshake)
+	}
 	if o.Auth != nil {
 		if err := o.Auth.validate(); err != nil {
+			return err
+		}
+	}
+	if o.Provider != nil {
+		if _, err := o.Provider.preset(); err != nil {
 			return err
 		}
 	}

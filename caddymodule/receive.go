@@ -10,19 +10,41 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
+	"github.com/n8n-gate/n8n-gate/provider"
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
 // authenticate comes before any look at the body or the store: a forged request
 // neither creates nor probes a record. The sender learns nothing; the log the reason.
-func (d *delivery) authenticate() error {
-	if d.hook.auth == nil {
+func (d *delivery) authenticate(body []byte) error {
+	if d.hook.auth == nil || d.authentic {
 		return nil
 	}
-	if err := d.hook.auth.Verify(d.request); err != nil {
+	err := d.hook.auth.Verify(d.request, body)
+	d.authentic = err == nil
+	switch {
+	case errors.Is(err, provider.ErrStale):
+		return refuse(decidedStale, http.StatusUnauthorized, "the request is not authenticated").because(err)
+	case err != nil:
 		return refuse(decidedUnauthenticated, http.StatusUnauthorized, "the request is not authenticated").because(err)
 	}
 	return nil
+}
+
+// authenticateFirst spares what needs no body for its authentication the reading of
+// it; a challenge, though, may come unauthenticated.
+func (d *delivery) authenticateFirst() error {
+	if d.hook.auth == nil || d.hook.auth.NeedsBody() || d.hook.sender != nil && d.hook.sender.HasUnsigned(d.request.Method) {
+		return nil
+	}
+	return d.authenticate(nil)
+}
+
+// input is the request as rules for keys look at it.
+func (d *delivery) input(body []byte) keyextract.Input {
+	return keyextract.Input{
+		Header: d.request.Header, Body: body, RawQuery: d.request.URL.RawQuery, Segments: d.match.Segments,
+	}
 }
 
 // receive reads the whole body, so that an upload that breaks off claims nothing.
@@ -88,9 +110,7 @@ func (d *delivery) extract(body []byte) (event, error) {
 	case err != nil:
 		return event{}, refuse(decidedMalformed, http.StatusBadRequest, "the body cannot be decoded: "+err.Error()).because(err)
 	}
-	in := keyextract.Input{
-		Header: d.request.Header, Body: decoded, RawQuery: d.request.URL.RawQuery, Segments: d.match.Segments,
-	}
+	in := d.input(decoded)
 	key, err := d.hook.key.Extract(in)
 	if err != nil {
 		return event{}, withoutKey(err)
@@ -108,8 +128,9 @@ func (d *delivery) extract(body []byte) (event, error) {
 		e.fingerprint, e.covers = d.hook.fingerprint.Sum(d.content(decoded)), d.hook.covers()
 	}
 	if d.hook.reusedBody != off {
-		// Neither query nor chosen members: a signature covers the body.
-		e.body = wholeBody.Sum(keyextract.FingerprintInput{Header: d.request.Header, Body: decoded})
+		// Neither query nor chosen members: a signature covers the body. One body may be
+		// two events where a header says of what kind they are.
+		e.body = wholeBody.Sum(keyextract.FingerprintInput{Method: d.eventType(), Header: d.request.Header, Body: decoded})
 	}
 	return e, nil
 }
@@ -121,6 +142,18 @@ func withoutKey(err error) error {
 		return refuse(decidedMissingKey, http.StatusUnprocessableEntity, "the event key is missing: "+err.Error()).because(err)
 	}
 	return refuse(decidedMalformed, http.StatusBadRequest, "the event key cannot be read: "+err.Error()).because(err)
+}
+
+// eventType is what the sender's headers say of the kind of event.
+func (d *delivery) eventType() string {
+	if d.hook.sender == nil {
+		return ""
+	}
+	var kinds []string
+	for _, name := range d.hook.sender.Preset().EventType {
+		kinds = append(kinds, d.request.Header.Values(name)...)
+	}
+	return strings.Join(kinds, "\n")
 }
 
 // decode decodes the body, in memory that is accounted for until done. How large it

@@ -13,6 +13,20 @@ type Response struct {
 	Status      int    `json:"status"`
 	Body        string `json:"body,omitempty"`
 	ContentType string `json:"content_type,omitempty"` // default: text/plain; charset=utf-8
+
+	header map[string]string // of a preset's answer
+}
+
+// headers are those that the answer brings itself.
+func (r Response) headers() http.Header {
+	h := make(http.Header, len(r.header)+1)
+	for name, value := range r.header {
+		h.Set(name, value)
+	}
+	if r.Body != "" {
+		h.Set("Content-Type", first(r.ContentType, "text/plain; charset=utf-8"))
+	}
+	return h
 }
 
 // notCarriedOut is the word for an attempt that ended failed_retryable.
@@ -21,9 +35,9 @@ const notCarriedOut decision = "not_carried_out"
 // respondable are the words that a user may answer in their own way. Of those, the
 // ones that are true carry a 2xx: the others would tell the sender that all is done.
 var respondable = map[decision]bool{
-	decidedReplayed: true,
-	notCarriedOut:   false, decidedInFlight: false, decidedManualReview: false, decidedConflict: false,
-	decidedMissingKey: false, decidedMalformed: false, decidedUnauthenticated: false, decidedUnrouted: false,
+	decidedReplayed: true, decidedHandshake: true,
+	notCarriedOut: false, decidedInFlight: false, decidedManualReview: false, decidedConflict: false,
+	decidedMissingKey: false, decidedMalformed: false, decidedUnauthenticated: false, decidedStale: false, decidedUnrouted: false,
 	decidedMethod: false, decidedTooLarge: false, decidedUpgrade: false, decidedUnavailable: false, decidedOverloaded: false,
 }
 
@@ -51,14 +65,11 @@ func (a answer) asSet(respond map[string]Response) answer {
 	if !set {
 		return a
 	}
-	header := make(http.Header)
+	header := r.headers()
 	for _, name := range []string{"Retry-After", "Allow", "Idempotent-Replayed", "N8n-Gate-Receipt"} {
 		if v := a.header.Values(name); len(v) > 0 {
 			header[name] = v
 		}
-	}
-	if r.Body != "" {
-		header.Set("Content-Type", first(r.ContentType, "text/plain; charset=utf-8"))
 	}
 	a.status, a.header, a.body = r.Status, header, []byte(r.Body)
 	return a

@@ -25,6 +25,8 @@ type operation struct {
 	shared   bool   // several webhooks write it: method and path tell no events apart
 	keys     []keyRule
 	was      []string
+
+	comesBack time.Duration // after its last delivery, the sender may
 }
 
 // keyRule is how one webhook makes its event keys, as one line, and how it made
@@ -37,7 +39,7 @@ type keyRule struct {
 
 // join adds what another webhook that writes the same operation says.
 func (o *operation) join(other *operation) {
-	o.shared = true
+	o.shared, o.comesBack = true, max(o.comesBack, other.comesBack)
 	o.keys = append(o.keys, other.keys...)
 	for _, was := range other.was {
 		if !slices.Contains(o.was, was) {

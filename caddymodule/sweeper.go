@@ -15,7 +15,7 @@ const strandedEvery = 10 * time.Minute
 
 // sweep runs until ctx ends: at once, for the orphans of a former process, and
 // then every interval for deadlines that have passed and records that expired.
-func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *zap.Logger) {
+func sweep(ctx context.Context, s *openStore, interval time.Duration, patience func(string) time.Duration, logger *zap.Logger) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var counted time.Time
@@ -42,7 +42,7 @@ func sweep(ctx context.Context, s *openStore, interval time.Duration, logger *za
 			logger.Info("expired records deleted", zap.Int("records", swept.Expired))
 		}
 		if now := time.Now(); now.Sub(counted) >= strandedEvery {
-			if found, err := countStranded(ctx, s); err == nil {
+			if found, err := countStranded(ctx, s, patience); err == nil {
 				counted = now
 				metrics().stranded.set(found)
 			} else if !errors.Is(err, context.Canceled) {

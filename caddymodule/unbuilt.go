@@ -14,7 +14,7 @@ import (
 var (
 	unbuiltGlobal = words("notify")
 	unbuiltOption = words(
-		"provider", "handshake", "confirm", "execution_id", "batch", "batch_forward", "batch_max", "owner",
+		"confirm", "execution_id", "batch", "batch_forward", "batch_max", "owner",
 	)
 	unbuiltDecision = words("handshake", "stale")
 	unbuiltAuth     = words("hmac", "basic", "standard_webhooks", "ecdsa", "ed25519", "jwt", "rsa", "mtls", "upstream")

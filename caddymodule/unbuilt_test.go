@@ -11,7 +11,7 @@ func TestWordsToCome(t *testing.T) {
 	hook := func(line string) string { return gate("webhook demo {\n\t\t\t" + line + "\n\t\t}") }
 	global := func(line string) string { return "{\n\tn8n_gate {\n\t\t" + line + "\n\t}\n}\n" }
 	for _, word := range []string{
-		"mode observe", "provider stripe", "handshake pass", "missing_key review",
+		"mode observe", "missing_key review",
 		"confirm receipt 10m",
 		"execution_id json id", "batch items", "batch_forward each",
 		"batch_max 10",

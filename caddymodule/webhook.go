@@ -7,13 +7,14 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/n8n"
-	"github.com/n8n-gate/n8n-gate/signature"
+	"github.com/n8n-gate/n8n-gate/provider"
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
@@ -43,11 +44,17 @@ func (w *Webhook) UnmarshalJSON(b []byte) error {
 // webhook is a Webhook ready for use.
 type webhook struct {
 	stream bool             // mode pass: nothing below but auth counts
-	auth   *signature.Token // nil: anybody may send
+	auth   authenticator    // nil: anybody may send
+	sender *provider.Sender // of a preset
+
+	handshakes  string        // answer or pass
+	comesBack   time.Duration // after its last delivery, the sender may
+	acknowledge *Response     // what replays without a response say; nil: nothing
+	retryAfter  string        // of transient answers; empty: the gate's
 
 	pattern       string
 	operation     *operation
-	key           *keyextract.Rule // nil: nothing has a key, all passes
+	key           keyRuler         // nil: nothing has a key, all passes
 	formerKey     *keyextract.Rule // key_changed from
 	pings         bool             // deliveries without any key pass
 	fingerprint   *keyextract.Fingerprint
@@ -77,16 +84,13 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 	if err := w.validate(); err != nil {
 		return nil, err
 	}
-	o := w.inherit(gate)
-	hook := &webhook{stream: o.Mode == "pass", pattern: w.Pattern, logKey: o.LogKey, operation: &operation{name: w.operation(o.Methods), explicit: w.Operation != ""}}
-	if o.Auth == nil && !hook.stream {
-		return nil, errors.New("no authentication: say how senders prove who they are, or `auth none`")
+	o, sender, err := w.settled(gate)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if o.Auth != nil {
-		if hook.auth, err = o.Auth.verifier(); err != nil {
-			return nil, fmt.Errorf("auth: %w", err)
-		}
+	hook := &webhook{sender: sender, handshakes: o.Handshake, comesBack: strandedAfter, stream: o.Mode == "pass", pattern: w.Pattern, logKey: o.LogKey, operation: &operation{name: w.operation(o.Methods), explicit: w.Operation != ""}}
+	if err := hook.authenticateBy(o.Auth); err != nil {
+		return nil, err
 	}
 	for _, word := range []decision{decidedUnrouted, decidedMethod} {
 		if _, set := w.Respond[string(word)]; set {
@@ -115,7 +119,7 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 	}
 	hook.keepOrigin, hook.storeDown = o.Origin == "keep", o.StoreDown
 	hook.receiptBody, hook.receiptHeader, hook.maxResponse = o.ReceiptBody, distinct(o.ReceiptHeader), o.MaxResponse
-	hook.operation.was = w.OperationWas
+	hook.operation.was, hook.operation.comesBack = w.OperationWas, hook.comesBack
 	hook.wait = defaultWait
 	if o.InFlightWait != nil {
 		hook.wait = time.Duration(*o.InFlightWait)
@@ -131,10 +135,58 @@ func (w *Webhook) compile(gate Options, upstream string) (*webhook, error) {
 	return hook, nil
 }
 
+// settled are the webhook's options, with what the gate and the sender's preset say
+// beneath them.
+func (w *Webhook) settled(gate Options) (o Options, sender *provider.Sender, err error) {
+	o = w.merge(gate)
+	if o.Provider != nil {
+		if sender, err = o.Provider.sender(); err != nil {
+			return o, nil, err
+		}
+		o.settle(sender)
+	} else if o.Handshake != "" {
+		return o, nil, errors.New("handshake: only a provider has one")
+	}
+	return o.defaults(), sender, nil
+}
+
+// authenticateBy says how deliveries are authenticated.
+func (hook *webhook) authenticateBy(auth *Auth) (err error) {
+	switch {
+	case hook.sender != nil:
+		hook.auth, hook.comesBack = senderAuth{hook.sender}, comesBack(hook.sender)
+		p := hook.sender.Preset()
+		if p.Acknowledge.Status != 0 {
+			ack := responseOf(p.Acknowledge)
+			hook.acknowledge = &ack
+		}
+		if p.RetryAfter > 0 {
+			hook.retryAfter = strconv.Itoa(int(p.RetryAfter / time.Second))
+		}
+	case auth == nil && !hook.stream:
+		return errors.New("no authentication: say how senders prove who they are, or `auth none`")
+	case auth != nil:
+		if hook.auth, err = auth.authenticator(); err != nil {
+			return fmt.Errorf("auth: %w", err)
+		}
+	}
+	if hook.stream && hook.auth != nil && hook.auth.NeedsBody() {
+		return errors.New("mode pass does not wait for the body, which this authentication reads: use auth token, or none")
+	}
+	return nil
+}
+
+// keyRuler is a rule for an event key: key lines, or a preset's.
+type keyRuler interface {
+	Extract(keyextract.Input) (keyextract.Key, error)
+	ReadsBody() bool
+	String() string
+}
+
 // onlyPasses refuses what a webhook in mode pass says of its own and nobody heeds.
 func (w *Webhook) onlyPasses() error {
 	own := w.Options
-	own.Mode, own.Methods, own.Auth, own.LogKey, own.Respond = "", nil, nil, "", nil
+	own.Mode, own.Methods, own.Auth, own.Provider, own.LogKey, own.Respond = "", nil, nil, nil, "", nil
 	if !reflect.DeepEqual(own, Options{}) || len(w.OperationWas) > 0 {
 		return errors.New("mode pass claims nothing: only operation, methods, auth, respond and log_key go with it")
 	}
@@ -160,14 +212,19 @@ const maxActionID = 200
 // path come first in every key.
 func (hook *webhook) identify(o Options, wildcards int) (err error) {
 	hook.pings = o.MissingKey == "pass"
-	if len(o.Key) == 0 && hook.pings {
+	switch {
+	case len(o.Key) > 0:
+		if hook.key, err = keyextract.CompileForPath(wildcards, o.Key); err != nil {
+			return fmt.Errorf("key: %w", err)
+		}
+	case hook.sender != nil && len(hook.sender.Preset().Shapes) > 0:
+		if hook.key, err = hook.sender.Preset().Key(wildcards); err != nil {
+			return fmt.Errorf("key: %w", err)
+		}
+	case hook.pings:
 		return nil
-	}
-	if len(o.Key) == 0 {
+	default:
 		return errors.New("no event key: say with `key` where it stands in a delivery")
-	}
-	if hook.key, err = keyextract.CompileForPath(wildcards, o.Key); err != nil {
-		return fmt.Errorf("key: %w", err)
 	}
 	segments := strings.Repeat("*, ", wildcards)
 	rule := keyRule{rule: segments + hook.key.String()}
@@ -220,7 +277,7 @@ func unprintable(r rune) bool { return r <= ' ' || r == 0x7f || r == '\ufffd' }
 func (h *Handler) compileAll() error {
 	routes := make([]n8n.Route, len(h.Webhooks))
 	for i, w := range h.Webhooks {
-		routes[i] = n8n.Route{Pattern: w.Pattern, Methods: w.inherit(h.Options).Methods}
+		routes[i] = n8n.Route{Pattern: w.Pattern, Methods: w.merge(h.Options).Methods}
 	}
 	paths, err := n8n.NewTable(h.Prefix, routes)
 	if err != nil {

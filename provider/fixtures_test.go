@@ -305,3 +305,37 @@ func TestTheSignedIDCounts(t *testing.T) {
 		}
 	})
 }
+
+// TestWildcards: the path's segments are parts of keys, and nothing of what tells the
+// shapes of deliveries and challenges apart.
+func TestWildcards(t *testing.T) {
+	for _, name := range providertest.Presets() {
+		g := newGate(t, name, providertest.Settings(name))
+		key, err := g.preset.Key(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(r providertest.Request, segment string) keyextract.Input {
+			in := input(r)
+			in.Segments = []string{segment}
+			return in
+		}
+		for _, c := range providertest.Cases(name) {
+			plain, err := g.key.Extract(input(c.Event))
+			if err != nil {
+				t.Fatal(err)
+			}
+			one, err := key.Extract(at(c.Event, "one"))
+			if err != nil || !slices.Equal(one.Parts(), append([]string{"one"}, plain.Parts()...)) {
+				t.Errorf("%s %s: below a wildcard the key is %q (%v), want one in front of %q", name, c.Name, one.Parts(), err, plain.Parts())
+			}
+		}
+		for challenge, r := range providertest.Handshakes(name) {
+			_, unsigned := g.sender.Unsigned(r.Method, at(r, "one"))
+			_, signed := g.sender.Authenticated(r.Method, at(r, "one"))
+			if !unsigned && !signed {
+				t.Errorf("%s: %s is not recognised below a wildcard", name, challenge)
+			}
+		}
+	}
+}

@@ -116,10 +116,10 @@ type handshake struct {
 	Handshake
 	body      *regexp.Regexp
 	when      []condition
-	list      *keyextract.Rule
-	proof     *keyextract.Rule
+	list      place
+	proof     place
 	words     []string
-	challenge *keyextract.Rule
+	challenge place
 	settings  Settings
 }
 
@@ -143,26 +143,22 @@ func (h Handshake) compile(settings Settings) (*handshake, error) {
 		if h.EmptyList == "@this" {
 			path = "0"
 		}
-		if ready.list, err = compileOne(keyextract.Source{Kind: keyextract.KindJSON, Path: path}); err != nil {
+		if ready.list, err = compilePlace(keyextract.Source{Kind: keyextract.KindJSON, Path: path}); err != nil {
 			return nil, err
 		}
 	}
 	if h.Proof != nil {
 		ready.words = settings[h.Proof.Option]
-		if ready.proof, err = compileOne(h.Proof.Source); err != nil {
+		if ready.proof, err = compilePlace(h.Proof.Source); err != nil {
 			return nil, err
 		}
 	}
 	if h.Challenge != nil {
-		if ready.challenge, err = compileOne(*h.Challenge); err != nil {
+		if ready.challenge, err = compilePlace(*h.Challenge); err != nil {
 			return nil, err
 		}
 	}
 	return ready, nil
-}
-
-func compileOne(s keyextract.Source) (*keyextract.Rule, error) {
-	return keyextract.Compile([]keyextract.Source{s})
 }
 
 // Unsigned is the handshake that a request is, if it is one that is known before
@@ -207,14 +203,14 @@ func (h *handshake) fits(in keyextract.Input) bool {
 			return false
 		}
 	}
-	return h.list == nil || h.emptyList(in)
+	return h.EmptyList == "" || h.emptyList(in)
 }
 
 // emptyList reports whether the list is there once and empty: keyextract would
 // complain of a second one.
 func (h *handshake) emptyList(in keyextract.Input) bool {
 	var bad *keyextract.Error
-	if _, err := h.list.Extract(in); !errors.As(err, &bad) || !bad.Missing {
+	if _, err := h.list.text(in); !errors.As(err, &bad) || !bad.Missing {
 		return false
 	}
 	value := json.RawMessage(in.Body)
@@ -234,21 +230,21 @@ func (h *handshake) emptyList(in keyextract.Input) bool {
 // Answer is the reply. Its errors are ErrProof and ErrChallenge.
 func (c *Challenge) Answer() (Answer, error) {
 	h := c.handshake
-	if h.proof != nil && !proven(h.proof, h.words, c.in) {
+	if h.Proof != nil && !proven(h.proof, h.words, c.in) {
 		return Answer{}, ErrProof
 	}
 	a := h.Reply.Fixed
 	if a.Status == 0 {
 		a.Status = http.StatusOK
 	}
-	if h.challenge == nil {
+	if h.Challenge == nil {
 		return a, nil
 	}
-	key, err := h.challenge.Extract(c.in)
-	if err != nil || !echoable.MatchString(key.Parts()[0]) {
+	challenge, err := h.challenge.text(c.in)
+	if err != nil || !echoable.MatchString(challenge) {
 		return Answer{}, ErrChallenge
 	}
-	return h.reply(a, key.Parts()[0])
+	return h.reply(a, challenge)
 }
 
 // echoable are the letters of a challenge: none that markup, quotes or headers are
@@ -305,12 +301,12 @@ func (h *handshake) member(m Member, challenge string) (string, error) {
 }
 
 // proven compares sums, which have one length, with every word.
-func proven(place *keyextract.Rule, words []string, in keyextract.Input) bool {
-	key, err := place.Extract(in)
+func proven(at place, words []string, in keyextract.Input) bool {
+	text, err := at.text(in)
 	if err != nil {
 		return false
 	}
-	sent := sha256.Sum256([]byte(key.Parts()[0]))
+	sent := sha256.Sum256([]byte(text))
 	match := 0
 	for _, word := range words {
 		sum := sha256.Sum256([]byte(word))

@@ -58,16 +58,34 @@ func (c Condition) String() string {
 	return c.Source.String() + " is there"
 }
 
+// place is one place of a request, compiled.
+type place struct{ rule *keyextract.Rule }
+
+func compilePlace(s keyextract.Source) (place, error) {
+	rule, err := keyextract.Compile([]keyextract.Source{s})
+	return place{rule}, err
+}
+
+// text is what stands there. The path's segments belong to keys alone.
+func (p place) text(in keyextract.Input) (string, error) {
+	in.Segments = nil
+	key, err := p.rule.Extract(in)
+	if err != nil {
+		return "", err
+	}
+	return key.Parts()[0], nil
+}
+
 // condition is a compiled Condition.
 type condition struct {
 	Condition
-	place  *keyextract.Rule
+	place  place
 	member *keyextract.Member // of a JSON place: its text whatever its type
 }
 
 func (c Condition) compile() (compiled condition, err error) {
 	compiled.Condition = c
-	if compiled.place, err = keyextract.Compile([]keyextract.Source{c.Source}); err != nil {
+	if compiled.place, err = compilePlace(c.Source); err != nil {
 		return compiled, err
 	}
 	if c.Kind == keyextract.KindJSON {
@@ -79,18 +97,14 @@ func (c Condition) compile() (compiled condition, err error) {
 // holds looks at the one place. What is malformed counts as being there: the shape
 // then applies, and its key says what is wrong.
 func (c *condition) holds(in keyextract.Input) bool {
-	key, err := c.place.Extract(in)
+	text, err := c.place.text(in)
 	var bad *keyextract.Error
 	missing := errors.As(err, &bad) && bad.Missing
 	if c.Absent || missing {
 		return missing && (c.Absent || c.OrAbsent)
 	}
-	text := ""
-	switch {
-	case c.member != nil:
+	if c.member != nil {
 		text, _ = c.member.Text(in.Body)
-	case err == nil:
-		text = key.Parts()[0]
 	}
 	if len(c.Is) > 0 {
 		return slices.Contains(c.Is, text)
@@ -194,7 +208,7 @@ func (k *Key) none(in keyextract.Input) error {
 // ReadsBody reports whether the key or the choice of the shape needs the body.
 func (k *Key) ReadsBody() bool {
 	return slices.ContainsFunc(k.shapes, func(s shape) bool {
-		return s.rule.ReadsBody() || slices.ContainsFunc(s.when, func(c condition) bool { return c.place.ReadsBody() })
+		return s.rule.ReadsBody() || slices.ContainsFunc(s.when, func(c condition) bool { return c.place.rule.ReadsBody() })
 	})
 }
 

@@ -27,6 +27,7 @@ type config struct {
 	webhooks  string // further webhook blocks
 	site      string // the site's block
 	sites     string // further sites
+	host      string // a further name of the site
 	tls       bool   // https://localhost, a certificate of Caddy's own authority
 }
 
@@ -40,6 +41,9 @@ func (c config) caddyfile(g *gate) string {
 		app = ""
 	}
 	address, security := fmt.Sprintf("http://127.0.0.1:%d", g.port), ""
+	if c.host != "" {
+		address += fmt.Sprintf(", http://%s:%d", c.host, g.port)
+	}
 	if c.tls {
 		address, security = fmt.Sprintf("https://localhost:%d", g.port), "tls internal"
 	}

@@ -23,7 +23,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 
 	// Words of later versions are never ignored.
 	for _, line := range []string{
-		"mode observe", "provider stripe {\nsecret {env.X}\n}", "handshake answer",
+		"mode observe",
 		"confirm receipt 10m", "confirm response",
 		"execution_id header X-Id", "batch items", "batch_forward new", "batch_max 10",
 		"owner shop-team",
