@@ -63,7 +63,7 @@ check() {
 	# example names must be there, and Caddy's own directories may be written.
 	scratch=$(mktemp -d)
 	if ! XDG_DATA_HOME=$scratch XDG_CONFIG_HOME=$scratch \
-		SHOP_WEBHOOK_TOKEN=example GITLAB_WEBHOOK_TOKEN=example \
+		SHOP_WEBHOOK_TOKEN=example STRIPE_WEBHOOK_SECRET=whsec_example \
 		./caddy adapt --validate --config Caddyfile.example --adapter caddyfile \
 		>"$scratch/adapted.json" 2>"$scratch/log"; then
 		cat "$scratch/log" >&2

@@ -70,6 +70,7 @@ type (
 		SettledAt    time.Time  `json:"settled_at,omitzero"`
 		Deadline     time.Time  `json:"deadline,omitzero"`
 		ExpiresAt    time.Time  `json:"expires_at,omitzero"`
+		Unproven     bool       `json:"unproven,omitempty"`    // auth upstream: n8n has not shown that the delivery was its sender's
 		Doubt        bool       `json:"doubt,omitempty"`       // an attempt may have acted, whatever a later one proved
 		RepeatUntil  time.Time  `json:"repeat_until,omitzero"` // of what is failed_retryable in doubt: afterwards it is ambiguous
 		Status       int        `json:"receipt_status,omitempty"`
@@ -238,7 +239,7 @@ func resolve(ctx context.Context, s store.Store, in ResolveRequest) (RecordView,
 	if err != nil {
 		return RecordView{}, err
 	}
-	have, err := store.Update(ctx, s, []store.Record{r}, func(now time.Time, have []store.Record) ([]store.Change, error) {
+	have, err := store.UpdateProof(ctx, s, []store.Record{r}, func(now time.Time, have []store.Record) ([]store.Change, error) {
 		r := have[0]
 		if in.Version != 0 && r.Version != in.Version {
 			return nil, apiError(http.StatusConflict, fmt.Errorf("the record has changed: it has version %d now", r.Version))
@@ -283,7 +284,7 @@ func view(r store.Record) RecordView {
 		State:      r.State.String(), Reason: r.Reason, Version: r.Version,
 		Attempt: r.Attempt, Refused: r.Refused, Reported: r.Reported, Generation: r.Generation, ActionID: r.ActionID,
 		FirstSeenAt: r.FirstSeenAt, ClaimedAt: r.ClaimedAt, SettledAt: r.SettledAt,
-		Deadline: r.Deadline, ExpiresAt: r.ExpiresAt, Doubt: r.Doubt,
+		Deadline: r.Deadline, ExpiresAt: r.ExpiresAt, Doubt: r.Doubt, Unproven: r.Unproven != "",
 	}
 	if r.State == store.FailedRetryable {
 		v.RepeatUntil = r.DueAt()

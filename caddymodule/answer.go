@@ -143,6 +143,8 @@ func fromAttempt(c *claim, v verdict, ex *exchange, r store.Record, settleErr er
 	switch {
 	case settleErr != nil:
 		return refusal(refuse(what, http.StatusBadGateway, "the outcome could not be stored").because(settleErr))
+	case v.to == store.Gone && !r.Owned(c.hash):
+		return fromUndone(what, v, ex)
 	case r.Owned(c.hash) && r.State == store.FailedRetryable && v.onTheWay:
 		a := refusal(transient(what, "it is not known whether the event was carried out; delivering it again is safe").because(ex.err))
 		a.notCarriedOut = true

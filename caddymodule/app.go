@@ -309,6 +309,8 @@ func (a *App) own(o *operation) (*operation, error) {
 		return o, nil
 	case other.webhook == o.webhook:
 		return other, nil
+	case other.upstream != o.upstream:
+		return nil, fmt.Errorf("two webhooks that write the operation %q have, and have not, auth upstream: they would not know each other's events", o.name)
 	case !other.explicit || !o.explicit:
 		return nil, fmt.Errorf("two webhooks end with the operation %q: write `operation` out in both if they are to share their events", o.name)
 	}

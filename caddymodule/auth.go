@@ -14,6 +14,7 @@ import (
 // Auth says how a webhook's senders prove who they are.
 type Auth struct {
 	// "token": a constant token in a header or query parameter. "none": anybody may send.
+	// "upstream": n8n's trigger node decides, with a secret that only it knows.
 	Kind string `json:"kind"`
 
 	// The header that carries the token.
@@ -30,9 +31,9 @@ type Auth struct {
 
 func (a Auth) validate() error {
 	switch a.Kind {
-	case "none":
+	case "none", authUpstream:
 		if a.Header != "" || a.Query != "" || len(a.Secrets) > 0 {
-			return errors.New("auth none takes no arguments")
+			return fmt.Errorf("auth %s takes no arguments", a.Kind)
 		}
 	case "token":
 		if (a.Header == "") == (a.Query == "") {
@@ -68,7 +69,7 @@ func (tokenAuth) NeedsBody() bool                          { return false }
 
 // authenticator resolves the secrets. nil accepts everybody.
 func (a Auth) authenticator() (authenticator, error) {
-	if a.Kind == "none" {
+	if a.Kind == "none" || a.Kind == authUpstream {
 		return nil, nil
 	}
 	secrets := make([]string, len(a.Secrets))

@@ -129,7 +129,7 @@ func parseAuth(d *caddyfile.Dispenser, o *Options) error {
 			auth.Query = args[2]
 		}
 		auth.Secrets = args[4:]
-	} else if len(args) > 1 && auth.Kind == "none" {
+	} else if len(args) > 1 && (auth.Kind == "none" || auth.Kind == authUpstream) {
 		return d.ArgErr()
 	}
 	if err := auth.validate(); err != nil {

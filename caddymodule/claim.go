@@ -57,8 +57,12 @@ func (d *delivery) claim(e event) (*claim, error) {
 	if errors.Is(err, store.ErrUnknown) && c.record.EventKey != "" {
 		// The claim may be on disk, and nothing was sent: take it back when the
 		// store answers again, instead of leaving a false doubt.
+		to := store.FailedRetryable
+		if d.hook.upstream {
+			to = store.Gone
+		}
 		d.settleLater(c, store.Settlement{
-			Token: c.hash, To: store.FailedRetryable, Evidence: store.ByResponse, Reason: store.ReasonNotSent,
+			Token: c.hash, To: to, Evidence: store.ByResponse, Reason: store.ReasonNotSent,
 		})
 	}
 	c.release()
@@ -140,6 +144,11 @@ func (d *delivery) claimRule(ctx context.Context, c *claim, now time.Time, r sto
 		}
 		d.suspicion = errOther.Error()
 	}
+	if r.State == store.Gone {
+		if err := d.otherProven(ctx, c); err != nil {
+			return nil, err
+		}
+	}
 	if r.State != store.Gone && r.State != store.FailedRetryable {
 		return nil, nil // somebody else's, or ours already: an unknown commit that was stored
 	}
@@ -155,7 +164,7 @@ func (d *delivery) claimRule(ctx context.Context, c *claim, now time.Time, r sto
 	next, err := store.Claim(r, store.Claimed{
 		Token: c.hash, Incarnation: c.ledger.Incarnation(), Holder: store.HolderForward,
 		Lasts: d.hook.timeout + settleGrace, Retention: d.hook.retention, MaxAttempts: d.hook.maxAttempts,
-		RepeatSafe:  d.hook.repeatSafe,
+		RepeatSafe: d.hook.repeatSafe, Unproven: c.event.own,
 		Fingerprint: c.event.fingerprint, Covers: c.event.covers, Aliases: d.reusedBody(c),
 	}, now)
 	if err != nil {
@@ -227,7 +236,10 @@ func (d *delivery) await(c *claim) store.Record {
 	if c.record.State != store.Processing || d.hook.wait == 0 {
 		return c.record
 	}
-	ctx, cancel := context.WithTimeout(d.request.Context(), d.hook.wait)
+	if d.waitsUntil.IsZero() {
+		d.waitsUntil = time.Now().Add(d.hook.wait)
+	}
+	ctx, cancel := context.WithDeadline(d.request.Context(), d.waitsUntil)
 	defer cancel()
 	for c.record.State == store.Processing && ctx.Err() == nil {
 		changed, stop := c.ledger.Watch(c.record.ID)

@@ -14,11 +14,13 @@ import (
 type verdict struct {
 	to       store.State
 	reason   string
-	reported bool   // the workflow itself says that it failed: it uses up max_attempts
-	onTheWay bool   // the exchange broke off: repeat_safe may let it be tried again
-	internal bool   // the body is n8n's own error, with its stack trace: no sender sees it
-	answer   string // which of n8n's own answers it was, for the log
-	hint     string // which setting would have told more, for the log
+	reported bool      // the workflow itself says that it failed: it uses up max_attempts
+	onTheWay bool      // the exchange broke off: repeat_safe may let it be tried again
+	internal bool      // the body is n8n's own error, with its stack trace: no sender sees it
+	class    n8n.Class // of n8n's own answers; 0: none
+	proven   bool      // auth upstream: the delivery is its sender's
+	answer   string    // which of n8n's own answers it was, for the log
+	hint     string    // which setting would have told more, for the log
 }
 
 // judge classifies the exchanges of one webhook.
@@ -32,6 +34,9 @@ type judge struct {
 // classify judges the exchange, and keeps for the log what it was.
 func (d *delivery) classify(ex *exchange) verdict {
 	v := d.hook.judge.classify(ex)
+	if d.hook.upstream {
+		v = v.fromUpstream(ex)
+	}
 	d.n8nAnswer, d.hint = v.answer, v.hint
 	return v
 }
@@ -56,7 +61,7 @@ func (j *judge) classify(ex *exchange) verdict {
 		row, recognised = n8n.Row{}, false
 	}
 	v := j.byAnswer(ex, own, row, recognised)
-	v.answer, v.internal = row.Name, j.hides(ex, row, recognised)
+	v.class, v.answer, v.internal = row.Class, row.Name, j.hides(ex, row, recognised)
 	return v
 }
 

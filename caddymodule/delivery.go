@@ -52,6 +52,8 @@ type delivery struct {
 	body      buffer // as it came; not needed once the attempt is over
 	started   time.Time
 
+	waitsUntil time.Time // for whoever holds its event's claim; zero: it has not waited
+
 	// Evidence for the log, gathered on the way.
 	id             store.ID
 	suspicion      string       // what a flag warns of

@@ -134,7 +134,7 @@ func (c *claim) header() http.Header {
 	}
 	return headerOf([]store.Field{
 		{Name: "N8n-Gate-Operation", Value: c.record.Operation},
-		{Name: "N8n-Gate-Event-Key", Value: c.record.EventKey},
+		{Name: "N8n-Gate-Event-Key", Value: first(c.event.own, c.record.EventKey)},
 		{Name: "N8n-Gate-Attempt", Value: strconv.Itoa(c.record.Attempt)},
 		{Name: "N8n-Gate-Token", Value: c.token},
 		{Name: "N8n-Gate-Idempotency-Key", Value: c.record.IdempotencyKey()},

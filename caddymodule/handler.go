@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -196,19 +197,36 @@ func (d *delivery) deliver() answer {
 	case err != nil:
 		return refusal(err)
 	}
-	claim, err := d.claim(event)
-	switch {
-	case storeIsDown(err) && d.hook.storeDown == "pass":
-		return d.unstored(body)
-	case err != nil:
-		return refusal(err)
+	for {
+		claim, err := d.claim(event)
+		switch {
+		case storeIsDown(err) && d.hook.storeDown == "pass":
+			return d.unstored(body)
+		case err != nil:
+			return refusal(err)
+		case claim.won:
+			defer claim.release()
+			return d.attempt(claim, body)
+		}
+		if other, stands := d.follow(claim); stands {
+			return other
+		}
 	}
-	defer claim.release()
-	if !claim.won {
+}
+
+// follow answers from the record of an event that another delivery holds, or held. It
+// reports whether that one's claim stands: one that was undone is free again.
+func (d *delivery) follow(c *claim) (a answer, stands bool) {
+	defer c.release()
+	if !d.hook.upstream {
 		d.body.drop()
-		return d.afford(fromRecord(claim.trusted(d.await(claim))))
 	}
-	return d.attempt(claim, body)
+	was := c.record
+	is := d.await(c)
+	if d.hook.upstream && undone(was, is) && time.Now().Before(d.waitsUntil) {
+		return answer{}, false
+	}
+	return d.afford(fromRecord(c.trusted(is))), true
 }
 
 // attempt carries out what was claimed. Nothing leaves it before the claim is

@@ -49,7 +49,7 @@ var noted = map[decision]bool{
 // note leaves a note of a refused delivery, if the decision is one that does.
 // That it could not be written changes nothing for the sender.
 func (d *delivery) note(a answer) {
-	if d.hook == nil || !noted[a.decision] {
+	if d.hook == nil || !noted[a.decision] || d.hook.upstream { // who is not authenticated leaves nothing
 		return
 	}
 	n := Note{

@@ -104,6 +104,10 @@ func (d *delivery) ungated(exit context.Context, body []byte) answer {
 	exchange := d.forward(exit, nil, body)
 	v := d.classify(exchange)
 	switch {
+	case d.hook.upstream && v.refusesSender(exchange):
+		return refusal(notProven())
+	case v.to == store.Gone && exchange.sent:
+		return fromUndone(decidedPassed, v, exchange)
 	case exchange.complete && v.to == store.FailedRetryable:
 		return refusal(transient(decidedPassed, "n8n did not take the delivery"))
 	case exchange.complete && v.internal:

@@ -91,6 +91,10 @@ type event struct {
 	fingerprint store.Hash // of its content; zero: nobody asks
 	covers      string     // what that was taken of
 	body        store.Hash // of the body alone, where reused bodies are looked for
+
+	// auth upstream:
+	own    string        // the event's own key, without its content
+	proven []store.Alias // by which a record of it is found that n8n has proven
 }
 
 // extract finds out which event this is. It never invents a key.
@@ -126,6 +130,11 @@ func (d *delivery) extract(body []byte) (event, error) {
 	d.id = e.names[0]
 	if d.hook.differing != off {
 		e.fingerprint, e.covers = d.hook.fingerprint.Sum(d.content(decoded)), d.hook.covers()
+	}
+	if d.hook.upstream {
+		if err := e.nameByContent(); err != nil {
+			return event{}, err
+		}
 	}
 	if d.hook.reusedBody != off {
 		// Neither query nor chosen members: a signature covers the body. One body may be

@@ -23,6 +23,7 @@ type operation struct {
 	webhook  string // the whole configuration of the webhook that named it first
 	explicit bool   // its name is written out
 	shared   bool   // several webhooks write it: method and path tell no events apart
+	upstream bool   // its records are named by their content too
 	keys     []keyRule
 	was      []string
 

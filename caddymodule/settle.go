@@ -23,7 +23,7 @@ func (d *delivery) settle(c *claim, v verdict, ex *exchange) (store.Record, erro
 	defer func(begin time.Time) { d.settled = time.Since(begin) }(time.Now())
 	stopAt("after_response")
 	said := store.Settlement{
-		Token: c.hash, To: v.to, Evidence: store.ByResponse, Reason: v.reason, Reported: v.reported, OnTheWay: v.onTheWay,
+		Token: c.hash, To: v.to, Evidence: store.ByResponse, Reason: v.reason, Reported: v.reported, OnTheWay: v.onTheWay, Proven: v.proven,
 		Receipt: d.hook.receipt(ex, v), ActionID: d.hook.action(ex, v),
 	}
 	record, err := d.trySettle(c, said)
@@ -62,7 +62,7 @@ func (d *delivery) trySettle(c *claim, said store.Settlement) (store.Record, err
 			return c.record, err
 		}
 	}
-	have, err := store.Update(ctx, c.ledger, have,
+	have, err := store.UpdateProof(ctx, c.ledger, have,
 		func(now time.Time, have []store.Record) ([]store.Change, error) {
 			next, err := store.Settle(have[0], said, now)
 			if errors.Is(err, store.ErrIllegalMove) || errors.Is(err, store.ErrNotOwner) {

@@ -16,9 +16,8 @@ var (
 	unbuiltOption = words(
 		"confirm", "execution_id", "batch", "batch_forward", "batch_max", "owner",
 	)
-	unbuiltDecision = words("handshake", "stale")
-	unbuiltAuth     = words("hmac", "basic", "standard_webhooks", "ecdsa", "ed25519", "jwt", "rsa", "mtls", "upstream")
-	unbuiltEngine   = words("postgres")
+	unbuiltAuth   = words("hmac", "basic", "standard_webhooks", "ecdsa", "ed25519", "jwt", "rsa", "mtls")
+	unbuiltEngine = words("postgres")
 )
 
 func words(list ...string) map[string]bool {

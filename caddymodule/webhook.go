@@ -43,9 +43,10 @@ func (w *Webhook) UnmarshalJSON(b []byte) error {
 
 // webhook is a Webhook ready for use.
 type webhook struct {
-	stream bool             // mode pass: nothing below but auth counts
-	auth   authenticator    // nil: anybody may send
-	sender *provider.Sender // of a preset
+	stream   bool             // mode pass: nothing below but auth counts
+	auth     authenticator    // nil: anybody may send
+	upstream bool             // n8n authenticates
+	sender   *provider.Sender // of a preset
 
 	handshakes  string        // answer or pass
 	comesBack   time.Duration // after its last delivery, the sender may
@@ -169,6 +170,7 @@ func (hook *webhook) authenticateBy(auth *Auth) (err error) {
 		if hook.auth, err = auth.authenticator(); err != nil {
 			return fmt.Errorf("auth: %w", err)
 		}
+		hook.upstream = auth.Kind == authUpstream
 	}
 	if hook.stream && hook.auth != nil && hook.auth.NeedsBody() {
 		return errors.New("mode pass does not wait for the body, which this authentication reads: use auth token, or none")
@@ -228,6 +230,13 @@ func (hook *webhook) identify(o Options, wildcards int) (err error) {
 	}
 	segments := strings.Repeat("*, ", wildcards)
 	rule := keyRule{rule: segments + hook.key.String()}
+	if hook.upstream {
+		if err := o.checkUpstream(wildcards); err != nil {
+			return err
+		}
+		rule.former = rule.rule // those records are looked up as well
+		rule.rule += ", the content"
+	}
 	if o.KeyChanged != nil {
 		rule.fresh = o.KeyChanged.Fresh
 		if len(o.KeyChanged.From) > 0 {
@@ -237,7 +246,7 @@ func (hook *webhook) identify(o Options, wildcards int) (err error) {
 			rule.former = segments + hook.formerKey.String()
 		}
 	}
-	hook.operation.keys = []keyRule{rule}
+	hook.operation.keys, hook.operation.upstream = []keyRule{rule}, hook.upstream
 	hook.differing, hook.reusedBody = o.Fingerprint.Mode, o.ReusedBody
 	if hook.differing != off {
 		if hook.fingerprint, err = keyextract.CompileFingerprint(o.Fingerprint.Members); err != nil {

@@ -21,6 +21,24 @@ type Key struct{ parts []string }
 // Parts returns the parts, decoded, in order.
 func (k Key) Parts() []string { return append([]string(nil), k.parts...) }
 
+// With is the key with a further, last part. Errors: it would be longer than any key,
+// or the part is none.
+func (k Key) With(part string) (Key, error) {
+	size := len(part)
+	for _, p := range k.parts {
+		size += len(p)
+	}
+	switch err := checkText(part); {
+	case err != nil:
+		return Key{}, err
+	case len(k.parts) >= MaxParts:
+		return Key{}, fmt.Errorf("an event key has at most %d parts", MaxParts)
+	case size > MaxBytes:
+		return Key{}, tooLong()
+	}
+	return Key{parts: append(k.Parts(), part)}, nil
+}
+
 // String is the printed form, the same in headers, interfaces and commands: the
 // parts percent-encoded (RFC 3986's unreserved characters kept, upper-case hex)
 // and joined by ':'. Different keys never print alike.

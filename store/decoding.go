@@ -94,6 +94,8 @@ func (r *Record) decode(m message, prior bool) error {
 			r.KeyedAt = f.time()
 		case recordRepeatUntil:
 			r.RepeatUntil = f.time()
+		case recordUnproven:
+			r.Unproven = f.string()
 		}
 	}
 	return f.err

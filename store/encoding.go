@@ -47,6 +47,7 @@ const (
 	recordCovers      protowire.Number = 30
 	recordKeyedAt     protowire.Number = 31
 	recordRepeatUntil protowire.Number = 32
+	recordUnproven    protowire.Number = 33
 
 	aliasKind  protowire.Number = 1
 	aliasValue protowire.Number = 2
@@ -115,7 +116,8 @@ func AppendRecord(dst []byte, r Record) []byte {
 	dst = appendBool(dst, recordDoubt, r.Doubt)
 	dst = appendString(dst, recordCovers, r.Covers)
 	dst = appendTime(dst, recordKeyedAt, r.KeyedAt)
-	return appendTime(dst, recordRepeatUntil, r.RepeatUntil)
+	dst = appendTime(dst, recordRepeatUntil, r.RepeatUntil)
+	return appendString(dst, recordUnproven, r.Unproven)
 }
 
 func appendAlias(dst []byte, a Alias) []byte {

@@ -36,6 +36,7 @@ type recordLine struct {
 	ExpiresAt   time.Time   `json:"expires_at,omitzero"`
 	KeyedAt     time.Time   `json:"keyed_at,omitzero"`
 	RepeatUntil time.Time   `json:"repeat_until,omitzero"`
+	Unproven    text        `json:"unproven,omitempty"`
 	Fingerprint hexHash     `json:"fingerprint,omitzero"`
 	Covers      text        `json:"covers,omitempty"`
 	TokenHash   hexHash     `json:"token_hash,omitzero"`
@@ -84,7 +85,7 @@ type moveLine struct {
 var (
 	holderNames   = []string{"", "forward", "receipt", "execution"}
 	evidenceNames = []string{"", "response", "receipt", "person"}
-	aliasNames    = []string{"", "token", "execution", "fingerprint"}
+	aliasNames    = []string{"", "token", "execution", "fingerprint", "event"}
 )
 
 func nameOf(names []string, n int) string {
@@ -172,7 +173,7 @@ func lineOf(r Record) *recordLine {
 		FirstSeenAt: r.FirstSeenAt, ClaimedAt: r.ClaimedAt, SettledAt: r.SettledAt, Deadline: r.Deadline, ExpiresAt: r.ExpiresAt,
 		KeyedAt: r.KeyedAt, RepeatUntil: r.RepeatUntil,
 		Fingerprint: hexHash(r.Fingerprint), Covers: text(r.Covers), TokenHash: hexHash(r.TokenHash), HeaderHash: hexHash(r.HeaderHash),
-		Execution: text(r.Execution), Evidence: nameOf(evidenceNames, int(r.Evidence)), ActionID: text(r.ActionID), Doubt: r.Doubt,
+		Execution: text(r.Execution), Evidence: nameOf(evidenceNames, int(r.Evidence)), ActionID: text(r.ActionID), Doubt: r.Doubt, Unproven: text(r.Unproven),
 	}
 	if r.Retention != 0 {
 		line.Retention = r.Retention.String()
@@ -224,7 +225,7 @@ func (l *recordLine) record() (r Record, err error) {
 		FirstSeenAt: l.FirstSeenAt, ClaimedAt: l.ClaimedAt, SettledAt: l.SettledAt, Deadline: l.Deadline, ExpiresAt: l.ExpiresAt,
 		KeyedAt: l.KeyedAt, RepeatUntil: l.RepeatUntil,
 		Fingerprint: Hash(l.Fingerprint), Covers: string(l.Covers), TokenHash: Hash(l.TokenHash), HeaderHash: Hash(l.HeaderHash),
-		Execution: string(l.Execution), ActionID: string(l.ActionID), Doubt: l.Doubt,
+		Execution: string(l.Execution), ActionID: string(l.ActionID), Doubt: l.Doubt, Unproven: string(l.Unproven),
 	}
 	var holder, evidence int
 	if r.State, err = stateNamed(l.State); err != nil {

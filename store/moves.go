@@ -60,6 +60,7 @@ type Claimed struct {
 	Fingerprint Hash
 	Covers      string
 	Aliases     []Alias // beside the token's own
+	Unproven    string  // Record.Unproven of a new record
 }
 
 // Claim: – or failed_retryable → processing. The record must carry its ID.
@@ -71,7 +72,7 @@ func Claim(r Record, c Claimed, now time.Time) (Record, error) {
 	if r.State != Gone && r.State != FailedRetryable {
 		return r, ErrIllegalMove
 	}
-	next := Record{ID: r.ID, Generation: 1, FirstSeenAt: now}
+	next := Record{ID: r.ID, Generation: 1, FirstSeenAt: now, Unproven: c.Unproven}
 	if r.State == FailedRetryable {
 		next, next.Prior = r.Clone(), &r
 	}
@@ -102,7 +103,7 @@ func Claim(r Record, c Claimed, now time.Time) (Record, error) {
 // Settlement is what an attempt, or evidence of it, says about its end.
 type Settlement struct {
 	Token    Hash
-	To       State // Completed, FailedRetryable or Ambiguous
+	To       State // Completed, FailedRetryable or Ambiguous; Gone: as before the claim (Undo)
 	Evidence Evidence
 	Reason   string
 	ActionID string
@@ -110,6 +111,9 @@ type Settlement struct {
 	// Reported: the workflow itself says that it failed, which uses up max_attempts.
 	// Other failures are proofs that the attempt never reached a workflow.
 	Reported bool
+	// Proven: n8n has shown that the delivery is its sender's, though it did not
+	// complete it.
+	Proven bool
 	// OnTheWay: the exchange broke off after it was sent, To is Ambiguous. While the
 	// downstream knows the idempotency key that is failed_retryable, in doubt.
 	OnTheWay bool
@@ -118,6 +122,7 @@ type Settlement struct {
 // Settle ends the attempt that owns the record, or takes late evidence of one:
 //
 //	processing                   → completed, failed_retryable, ambiguous  the owner
+//	processing                   → as before the claim                     the owner
 //	processing, bound            → ambiguous   the delivery whose execution owns it
 //	processing, not yet bound    → ambiguous   an earlier attempt turns out to have acted
 //	failed_retryable             → completed   any attempt of this generation
@@ -126,6 +131,8 @@ type Settlement struct {
 //	completed (by receipt)       → completed   the response of its attempt is added, once
 func Settle(r Record, s Settlement, now time.Time) (Record, error) {
 	switch {
+	case s.To == Gone && s.Evidence == ByResponse:
+		return Undo(r, s.Token, now)
 	case !r.Knows(s.Token):
 		return r, ErrNotOwner
 	case s.To != Completed && s.To != FailedRetryable && s.To != Ambiguous:
@@ -188,6 +195,9 @@ func (r Record) repeats(s Settlement) bool {
 // settle carries out a settlement that was found legal.
 func (r *Record) settle(s Settlement, now time.Time) Record {
 	to, reason := s.To, s.Reason
+	if to == Completed || s.Proven {
+		r.prove()
+	}
 	switch to {
 	case Completed:
 		r.Evidence = s.Evidence
@@ -324,6 +334,7 @@ func Resolve(r Record, v Verdict, now time.Time) (Record, error) {
 	next := r.Clone()
 	next.SettledAt, next.Doubt = now, false
 	if v.To == Completed {
+		next.prove()
 		next.Evidence, next.ExpiresAt = ByPerson, now.Add(r.Retention)
 		if v.ActionID != "" {
 			next.ActionID = v.ActionID
@@ -347,7 +358,7 @@ func Rerun(r Record, v Verdict, now time.Time) (Record, error) {
 	next.Receipt, next.Evidence, next.ActionID = nil, 0, ""
 	next.TokenHash, next.HeaderHash, next.Doubt = Hash{}, Hash{}, false
 	next.KeyedAt, next.RepeatUntil = time.Time{}, time.Time{}
-	next.Aliases = slices.DeleteFunc(next.Aliases, func(a Alias) bool { return a.Kind != AliasFingerprint })
+	next.Aliases = slices.DeleteFunc(next.Aliases, func(a Alias) bool { return a.Kind != AliasFingerprint && a.Kind != AliasEvent })
 	return next.moveBy(FailedRetryable, ReasonRerun, v.By, v.Note, now), nil
 }
 
@@ -372,6 +383,16 @@ func Distrust(r Record, v Verdict, now time.Time) (Record, error) {
 	}
 	next.SettledAt = now
 	return next.moveBy(Ambiguous, ReasonRestored, v.By, v.Note, now), nil
+}
+
+// prove: the record's event is its sender's. From now on it is found by the event's own
+// key as well, and holds back whatever has that.
+func (r *Record) prove() {
+	if r.Unproven == "" {
+		return
+	}
+	r.Aliases = append(r.Aliases, EventAlias(ID{r.Operation, r.Unproven}))
+	r.Unproven = ""
 }
 
 // adoptToken makes token's attempt the owner. Older tokens stay findable, so

@@ -85,6 +85,8 @@ const (
 	AliasExecution
 	// AliasFingerprint finds it by the fingerprint of its delivery.
 	AliasFingerprint
+	// AliasEvent finds it by its event's own key, where its name holds more than that.
+	AliasEvent
 )
 
 // Alias is another way to find a record. An alias belongs to at most one
@@ -132,6 +134,7 @@ type Record struct {
 	ActionID string // the downstream system's id of what was done
 	Receipt  *Receipt
 	Doubt    bool    // an attempt may have acted, whatever the owner says: its failure proves nothing
+	Unproven string  // the event's own key, until n8n has shown that the delivery is its sender's; empty: it is
 	Prior    *Record // what an undone claim goes back to; nil where there was no record
 	History  []Move  // bounded; a person's moves are never evicted
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -162,6 +163,25 @@ func Update(ctx context.Context, s Store, have []Record, rule Rule) ([]Record, e
 		}
 	}
 	return have, ErrContended
+}
+
+// UpdateProof is Update for a rule whose move may prove an event's sender. Where another
+// record of that event was proven first, each under a content of its own, this one goes
+// without the alias of the event.
+func UpdateProof(ctx context.Context, s Store, have []Record, rule Rule) ([]Record, error) {
+	have, err := Update(ctx, s, have, rule)
+	var conflict *Conflict
+	if !errors.As(err, &conflict) {
+		return have, err
+	}
+	return Update(ctx, s, have, func(now time.Time, have []Record) ([]Change, error) {
+		changes, err := rule(now, have)
+		for i := range changes {
+			aliases := &changes[i].Now.Aliases
+			*aliases = slices.DeleteFunc(slices.Clone(*aliases), func(a Alias) bool { return a.Kind == AliasEvent })
+		}
+		return changes, err
+	})
 }
 
 // replace returns have with the records of fresh in their places.

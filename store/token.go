@@ -22,6 +22,10 @@ func HashToken(token string) Hash { return sha256.Sum256([]byte(token)) }
 
 func tokenAlias(h Hash) Alias { return Alias{AliasToken, string(h[:])} }
 
+// EventAlias finds the record of an event, by its own key, that n8n has proven to be its
+// sender's.
+func EventAlias(event ID) Alias { return Alias{AliasEvent, event.Operation + "\x00" + event.EventKey} }
+
 // IdempotencyKey is stable per event, operation and generation: the key that a
 // workflow passes on to the system it acts on. 32 hex digits.
 func (r Record) IdempotencyKey() string {

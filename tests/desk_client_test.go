@@ -20,6 +20,7 @@ type record struct {
 	Refused    int       `json:"refused"`
 	Generation int       `json:"generation"`
 	ActionID   string    `json:"action_id"`
+	Unproven   bool      `json:"unproven"`
 	Deadline   time.Time `json:"deadline"`
 	History    []struct {
 		From   string `json:"from"`

@@ -36,7 +36,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		refuse("global: "+line, config{app: line}, "not built yet")
 	}
 	for _, auth := range []string{"hmac sha256 base64 header X-Signature secret {env.X}", "basic user shop secret {env.X}", "standard_webhooks secret {env.X}",
-		"ed25519 key x", "upstream"} {
+		"ed25519 key x"} {
 		refuse("auth "+auth, config{auth: "auth " + auth}, "not built yet")
 	}
 
@@ -65,6 +65,15 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		strings.Repeat("json id\nkey ", 8) + "json id"} {
 		refuse("key "+key, config{key: "key " + key}, "")
 	}
+	for name, c := range map[string]config{
+		"fingerprint off":  {auth: "auth upstream", webhook: "fingerprint off"},
+		"fingerprint flag": {auth: "auth upstream", webhook: "fingerprint flag"},
+		"8 parts":          {auth: "auth upstream", key: strings.Repeat("key json id\n", 7) + "key json other"},
+		"shared":           {auth: "auth upstream", webhooks: "webhook other {\nauth none\nkey json id\noperation create_order\n}"},
+	} {
+		refuse("auth upstream, "+name, c, "auth upstream")
+	}
+	refuse("handshake without a provider", config{webhook: "handshake pass"}, "handshake")
 	refuse("no key", config{key: "# none"}, "key")
 	refuse("no authentication", config{auth: "# none"}, "auth")
 	refuse("two operations alike", config{webhooks: "webhook a {\nauth none\nkey json id\n}\nwebhook A/../a {\nauth none\nkey json id\noperation a\n}"}, "")
