@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"regexp"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -13,40 +15,52 @@ import (
 
 // Auth says how a webhook's senders prove who they are.
 type Auth struct {
-	// "token": a constant token in a header or query parameter. "none": anybody may send.
-	// "upstream": n8n's trigger node decides, with a secret that only it knows.
-	Kind string `json:"kind"`
+	// Beside the kinds below, "none": anybody may send; and "upstream": n8n's trigger node
+	// decides, with a secret that only it knows.
+	signature.Config
 
-	// The header that carries the token.
-	Header string `json:"header,omitempty"`
+	// How far a signed time may be from now, both ways. Default: 5m. Wider only where the
+	// sender does not sign its retries anew: an older delivery meets its record.
+	Tolerance caddy.Duration `json:"tolerance,omitempty"`
 
-	// Or the query parameter that does.
-	Query string `json:"query,omitempty"`
-
-	// The tokens that are accepted, several while they are rotated. Each is one
-	// {env.NAME} or {file./path} placeholder, resolved when the configuration is
-	// loaded; literal and empty secrets are refused.
+	// The secrets that are accepted, several while they are rotated; of "ed25519" and
+	// "ecdsa", the sender's public keys. Each is one {env.NAME} or {file./path} placeholder,
+	// resolved when the configuration is loaded; literal and empty ones are refused.
 	Secrets []string `json:"secrets,omitempty"`
 }
 
+// open reports whether the gate itself asks for no proof.
+func (a Auth) open() bool { return a.Kind == "none" || a.Kind == authUpstream }
+
+// proof is the configuration with the tolerance.
+func (a Auth) proof() signature.Config {
+	c := a.Config
+	c.Tolerance = time.Duration(a.Tolerance)
+	return c
+}
+
+// ofPresets are kinds that only a preset configures: it knows the hosts whose
+// certificates may be fetched.
+var ofPresets = words(signature.KindSNS, signature.KindPayPal, signature.KindTwilio)
+
 func (a Auth) validate() error {
-	switch a.Kind {
-	case "none", authUpstream:
-		if a.Header != "" || a.Query != "" || len(a.Secrets) > 0 {
+	if a.open() {
+		if !reflect.DeepEqual(a, Auth{Config: signature.Config{Kind: a.Kind}}) {
 			return fmt.Errorf("auth %s takes no arguments", a.Kind)
 		}
-	case "token":
-		if (a.Header == "") == (a.Query == "") {
-			return errors.New("auth token needs either a header or a query parameter")
-		}
-		if len(a.Secrets) == 0 {
-			return errors.New("auth token needs at least one secret")
-		}
-	default:
-		if unbuiltAuth[a.Kind] {
-			return fmt.Errorf("auth %s: not built yet", a.Kind)
-		}
-		return fmt.Errorf("auth %q: unknown kind", a.Kind)
+		return nil
+	}
+	if ofPresets[a.Kind] {
+		return fmt.Errorf("auth %s: say provider %s", a.Kind, a.Kind)
+	}
+	if err := a.proof().Validate(); err != nil {
+		return fmt.Errorf("auth %w", err)
+	}
+	switch {
+	case a.NeedsSecret() && len(a.Secrets) == 0:
+		return fmt.Errorf("auth %s needs at least one secret", a.Kind)
+	case !a.NeedsSecret() && len(a.Secrets) > 0:
+		return fmt.Errorf("auth %s takes no secret", a.Kind)
 	}
 	return nil
 }
@@ -61,15 +75,9 @@ type authenticator interface {
 	Query() string
 }
 
-// tokenAuth authenticates by a constant token.
-type tokenAuth struct{ *signature.Token }
-
-func (t tokenAuth) Verify(r *http.Request, _ []byte) error { return t.Token.Verify(r) }
-func (tokenAuth) NeedsBody() bool                          { return false }
-
 // authenticator resolves the secrets. nil accepts everybody.
 func (a Auth) authenticator() (authenticator, error) {
-	if a.Kind == "none" || a.Kind == authUpstream {
+	if a.open() {
 		return nil, nil
 	}
 	secrets := make([]string, len(a.Secrets))
@@ -80,8 +88,11 @@ func (a Auth) authenticator() (authenticator, error) {
 		}
 		secrets[i] = secret
 	}
-	token, err := signature.NewToken(a.Header, a.Query, secrets)
-	return tokenAuth{token}, err
+	verifier, err := a.proof().Verifier(secrets, signature.World{})
+	if err != nil {
+		return nil, fmt.Errorf("auth %s: %w", a.Kind, err)
+	}
+	return verifier, nil
 }
 
 // secretPlaceholder is all that may stand for a secret: what is written out would

@@ -13,8 +13,7 @@ import (
 //	mode enforce|pass
 //	provider NAME { OPTION VALUE… }
 //	handshake answer|pass
-//	auth none
-//	auth token header NAME|query NAME secret VALUE…
+//	auth KIND ARGS                     # see parseAuth
 //	key SOURCE ARGS                    # one line per part, in order; see parseSource
 //	key_changed fresh | from { key … }
 //	missing_key reject|pass
@@ -111,69 +110,6 @@ func readOption(d *caddyfile.Dispenser, word string, o *Options) error {
 		return parseString(d, &o.LogKey)
 	}
 	return unknownWord(d, word, unbuiltOption)
-}
-
-func parseAuth(d *caddyfile.Dispenser, o *Options) error {
-	args := d.RemainingArgs()
-	if len(args) == 0 {
-		return d.ArgErr()
-	}
-	auth := &Auth{Kind: args[0]}
-	if auth.Kind == "token" {
-		if len(args) < 5 || (args[1] != "header" && args[1] != "query") || args[3] != "secret" {
-			return d.Err("auth token: expected `auth token header NAME|query NAME secret VALUE…`")
-		}
-		if args[1] == "header" {
-			auth.Header = args[2]
-		} else {
-			auth.Query = args[2]
-		}
-		auth.Secrets = args[4:]
-	} else if len(args) > 1 && (auth.Kind == "none" || auth.Kind == authUpstream) {
-		return d.ArgErr()
-	}
-	if err := auth.validate(); err != nil {
-		return d.WrapErr(err)
-	}
-	o.Auth = auth
-	if o.Provider != nil {
-		return d.WrapErr(errTwoWays)
-	}
-	return nil
-}
-
-// parseProvider reads a preset and what it wants to know:
-//
-//	provider NAME {
-//	    OPTION VALUE…
-//	}
-func parseProvider(d *caddyfile.Dispenser, o *Options) error {
-	p := new(Provider)
-	if err := parseString(d, &p.Name); err != nil {
-		return err
-	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option := d.Val()
-		if _, twice := p.Options[option]; twice {
-			return d.Errf("%s: stands more than once", option)
-		}
-		var values []string
-		if err := parseNames(d, &values); err != nil {
-			return err
-		}
-		if p.Options == nil {
-			p.Options = make(map[string][]string)
-		}
-		p.Options[option] = values
-	}
-	if _, err := p.preset(); err != nil {
-		return d.WrapErr(err)
-	}
-	o.Provider = p
-	if o.Auth != nil {
-		return d.WrapErr(errTwoWays)
-	}
-	return nil
 }
 
 // parseKey adds one part to a key:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/n8n"
+	"github.com/n8n-gate/n8n-gate/signature"
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
@@ -194,7 +195,7 @@ func TestOffIsNotInherited(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.hook.Auth, test.hook.Key = &Auth{Kind: "none"}, []keyextract.Source{{Kind: keyextract.KindJSON, Path: "id"}}
+			test.hook.Auth, test.hook.Key = &Auth{Config: signature.Config{Kind: "none"}}, []keyextract.Source{{Kind: keyextract.KindJSON, Path: "id"}}
 			hook, err := (&Webhook{Pattern: "demo", Options: test.hook}).compile(gate, "")
 			if err != nil {
 				t.Fatal(err)

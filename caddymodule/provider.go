@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/n8n-gate/n8n-gate/provider"
+	"github.com/n8n-gate/n8n-gate/signature"
 )
 
 // Provider says who sends, in one word: how deliveries are authenticated, what
@@ -73,7 +74,7 @@ func (p *Provider) sender() (*provider.Sender, error) {
 			settings[name] = append(settings[name], value)
 		}
 	}
-	return preset.Configure(settings)
+	return preset.Configure(settings, signature.World{})
 }
 
 // senderAuth lets a preset's sender authenticate.

@@ -10,7 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
-	"github.com/n8n-gate/n8n-gate/provider"
+	"github.com/n8n-gate/n8n-gate/signature"
 	"github.com/n8n-gate/n8n-gate/store"
 )
 
@@ -23,7 +23,9 @@ func (d *delivery) authenticate(body []byte) error {
 	err := d.hook.auth.Verify(d.request, body)
 	d.authentic = err == nil
 	switch {
-	case errors.Is(err, provider.ErrStale):
+	case errors.Is(err, signature.ErrUnavailable):
+		return transient(decidedOverloaded, "the sender's key cannot be fetched").because(err)
+	case errors.Is(err, signature.ErrStale):
 		return refuse(decidedStale, http.StatusUnauthorized, "the request is not authenticated").because(err)
 	case err != nil:
 		return refuse(decidedUnauthenticated, http.StatusUnauthorized, "the request is not authenticated").because(err)

@@ -16,7 +16,6 @@ var (
 	unbuiltOption = words(
 		"confirm", "execution_id", "batch", "batch_forward", "batch_max", "owner",
 	)
-	unbuiltAuth   = words("hmac", "basic", "standard_webhooks", "ecdsa", "ed25519", "jwt", "rsa", "mtls")
 	unbuiltEngine = words("postgres")
 )
 

@@ -9,6 +9,7 @@ import (
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/provider"
 	"github.com/n8n-gate/n8n-gate/provider/providertest"
+	"github.com/n8n-gate/n8n-gate/signature"
 )
 
 // What a preset costs a delivery of 2 KiB: one of the plainest senders, and the one
@@ -20,7 +21,7 @@ func BenchmarkVerifyAndExtract(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			sender, err := p.Configure(providertest.Settings(name))
+			sender, err := p.Configure(providertest.Settings(name), signature.World{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -10,12 +10,9 @@ var (
 
 var calCom = Preset{
 	Name: "cal_com", Title: "Cal.com",
-	About: "Bookings, meetings and no-shows, with Cal.com's own payload. Out-of-office, form and other events have no identity and are refused. With a payload template of your own, write the `key` out.",
-	Links: []string{"https://cal.com/docs/developing/guides/automation/webhooks"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: calComScheme,
-	}},
+	About:   "Bookings, meetings and no-shows, with Cal.com's own payload. Out-of-office, form and other events have no identity and are refused. With a payload template of your own, write the `key` out.",
+	Links:   []string{"https://cal.com/docs/developing/guides/automation/webhooks"},
+	Ways:    []Way{{Option: "secret", Proof: calComProof}},
 	Options: []Option{secret("the webhook's secret")},
 	Shapes: []Shape{
 		{
@@ -54,12 +51,9 @@ var calCom = Preset{
 
 var calendly = Preset{
 	Name: "calendly", Title: "Calendly",
-	About: "Invitees, no-shows and routing forms.",
-	Links: []string{"https://developer.calendly.com/api-docs/overview/webhooks/webhook-errors", "https://developer.calendly.com/api-docs/overview/webhooks/webhook-timeouts"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: calendlyScheme,
-	}},
+	About:   "Invitees, no-shows and routing forms.",
+	Links:   []string{"https://developer.calendly.com/api-docs/overview/webhooks/webhook-errors", "https://developer.calendly.com/api-docs/overview/webhooks/webhook-timeouts"},
+	Ways:    []Way{{Option: "secret", Proof: calendlyProof}},
 	Options: []Option{secret("the signing_key that was given when the subscription was made")},
 	Shapes:  only(fromJSON("event"), fromJSON("payload.uri")),
 	Fingerprint: Fingerprint{

@@ -4,12 +4,9 @@ import "time"
 
 var slack = Preset{
 	Name: "slack", Title: "Slack Events API",
-	About: "Events that an app subscribed to. Buttons, modals and shortcuts come to slack_interactivity, commands to slack_command.",
-	Links: []string{"https://docs.slack.dev/apis/events-api/", "https://docs.slack.dev/authentication/verifying-requests-from-slack/"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: slackScheme(15 * time.Minute),
-	}},
+	About:   "Events that an app subscribed to. Buttons, modals and shortcuts come to slack_interactivity, commands to slack_command.",
+	Links:   []string{"https://docs.slack.dev/apis/events-api/", "https://docs.slack.dev/authentication/verifying-requests-from-slack/"},
+	Ways:    []Way{{Option: "secret", Proof: slackEventsProof}},
 	Options: []Option{slackSecret},
 	Shapes:  only(fromJSON("event_id")),
 	Fingerprint: Fingerprint{
@@ -45,12 +42,9 @@ var slackSecret = secret("the app's signing secret")
 
 var slackInteractivity = Preset{
 	Name: "slack_interactivity", Title: "Slack interactivity",
-	About: "Buttons, menus, modals, shortcuts and message actions. Menus that load their options from outside have no identity: give them a webhook with `mode pass`.",
-	Links: []string{"https://docs.slack.dev/interactivity/"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: slackScheme(5 * time.Minute),
-	}},
+	About:   "Buttons, menus, modals, shortcuts and message actions. Menus that load their options from outside have no identity: give them a webhook with `mode pass`.",
+	Links:   []string{"https://docs.slack.dev/interactivity/"},
+	Ways:    []Way{{Option: "secret", Proof: slackProof}},
 	Options: []Option{slackSecret},
 	Shapes: []Shape{
 		{Name: "action", When: []Condition{isNot(fromFormJSON("payload", "type"), "view_closed")}, Key: []keySource{fromFormJSON("payload", "trigger_id")}},
@@ -76,12 +70,9 @@ var slackInteractivity = Preset{
 
 var slackCommand = Preset{
 	Name: "slack_command", Title: "Slack slash commands",
-	About: "Slash commands, as POST.",
-	Links: []string{"https://docs.slack.dev/interactivity/implementing-slash-commands/"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: slackScheme(5 * time.Minute),
-	}},
+	About:   "Slash commands, as POST.",
+	Links:   []string{"https://docs.slack.dev/interactivity/implementing-slash-commands/"},
+	Ways:    []Way{{Option: "secret", Proof: slackProof}},
 	Options: []Option{slackSecret},
 	Shapes:  only(fromForm("trigger_id")),
 	Handshakes: []Handshake{{
@@ -105,7 +96,7 @@ var telegram = Preset{
 	Name: "telegram", Title: "Telegram bots",
 	About: "Updates of one bot. Two bots need two webhooks: their update ids are counted apart.",
 	Links: []string{"https://core.telegram.org/bots/api#setwebhook"},
-	Ways:  []Way{{Option: "token", Scheme: tokenScheme("X-Telegram-Bot-Api-Secret-Token")}},
+	Ways:  []Way{{Option: "token", Proof: tokenProof("X-Telegram-Bot-Api-Secret-Token")}},
 	Options: []Option{
 		{Name: "token", Secret: true, Many: true, About: "the secret_token that was given to setWebhook"},
 	},
@@ -128,12 +119,9 @@ var telegram = Preset{
 
 var line = Preset{
 	Name: "line", Title: "LINE Messaging API",
-	About: "Events of one channel, one in a request.",
-	Links: []string{"https://developers.line.biz/en/docs/messaging-api/receiving-messages/"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: lineScheme,
-	}},
+	About:   "Events of one channel, one in a request.",
+	Links:   []string{"https://developers.line.biz/en/docs/messaging-api/receiving-messages/"},
+	Ways:    []Way{{Option: "secret", Proof: lineProof}},
 	Options: []Option{secret("the channel secret")},
 	Shapes:  only(fromJSON("events.0.webhookEventId")),
 	Fingerprint: Fingerprint{

@@ -4,12 +4,9 @@ import "time"
 
 var github = Preset{
 	Name: "github", Title: "GitHub",
-	About: "Webhooks of repositories, organisations and apps, JSON or form-encoded.",
-	Links: []string{"https://docs.github.com/en/webhooks/using-webhooks/best-practices-for-using-webhooks", "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: githubScheme,
-	}},
+	About:     "Webhooks of repositories, organisations and apps, JSON or form-encoded.",
+	Links:     []string{"https://docs.github.com/en/webhooks/using-webhooks/best-practices-for-using-webhooks", "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries"},
+	Ways:      []Way{{Option: "secret", Proof: githubProof}},
 	Options:   []Option{secret("the webhook's secret; while it is changed, both")},
 	Shapes:    only(fromHeader("X-GitHub-Delivery")),
 	EventType: []string{"X-GitHub-Event"},
@@ -37,11 +34,8 @@ var gitlab = Preset{
 	About: "Webhooks of projects, groups and systems, from GitLab 17.4.",
 	Links: []string{"https://docs.gitlab.com/user/project/integrations/webhooks/"},
 	Ways: []Way{
-		{
-			Option: "secret", Signs: Signs{Body: true, Headers: []string{"webhook-id"}},
-			Scheme: standardScheme("webhook"),
-		},
-		{Option: "token", Scheme: tokenScheme("X-Gitlab-Token")},
+		{Option: "secret", Proof: standardProof("webhook")},
+		{Option: "token", Proof: tokenProof("X-Gitlab-Token")},
 	},
 	Options: []Option{
 		secret("the signing token (whsec_…), GitLab 19"),
@@ -72,12 +66,9 @@ var gitlab = Preset{
 
 var jira = Preset{
 	Name: "jira", Title: "Jira Cloud",
-	About: "Webhooks of Jira's administration that have a secret. Not those of Connect and OAuth apps, which carry a JWT.",
-	Links: []string{"https://developer.atlassian.com/cloud/jira/platform/webhooks/"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: jiraScheme,
-	}},
+	About:    "Webhooks of Jira's administration that have a secret. Not those of Connect and OAuth apps, which carry a JWT.",
+	Links:    []string{"https://developer.atlassian.com/cloud/jira/platform/webhooks/"},
+	Ways:     []Way{{Option: "secret", Proof: jiraProof}},
 	Options:  []Option{secret("the webhook's secret; Jira shows it only once")},
 	Shapes:   only(fromHeader("X-Atlassian-Webhook-Identifier")),
 	Deadline: 20 * time.Second,

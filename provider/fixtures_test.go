@@ -12,6 +12,7 @@ import (
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/provider"
 	"github.com/n8n-gate/n8n-gate/provider/providertest"
+	"github.com/n8n-gate/n8n-gate/signature"
 )
 
 // gate is what of a gate concerns a preset: who sent it, and which event it is.
@@ -28,7 +29,7 @@ func newGate(t *testing.T, preset string, settings provider.Settings) gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sender, err := p.Configure(settings)
+	sender, err := p.Configure(settings, signature.World{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,9 @@ import "time"
 
 var typeform = Preset{
 	Name: "typeform", Title: "Typeform",
-	About: "Responses to forms, partial ones too.",
-	Links: []string{"https://www.typeform.com/developers/webhooks/"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: typeformScheme,
-	}},
+	About:   "Responses to forms, partial ones too.",
+	Links:   []string{"https://www.typeform.com/developers/webhooks/"},
+	Ways:    []Way{{Option: "secret", Proof: typeformProof}},
 	Options: []Option{secret("the webhook's secret")},
 	Shapes: []Shape{
 		{
@@ -39,12 +36,9 @@ var typeform = Preset{
 
 var tally = Preset{
 	Name: "tally", Title: "Tally",
-	About: "Submissions of forms. A webhook without a signing secret has nothing to check: give it one.",
-	Links: []string{"https://tally.so/help/webhooks"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: tallyScheme,
-	}},
+	About:   "Submissions of forms. A webhook without a signing secret has nothing to check: give it one.",
+	Links:   []string{"https://tally.so/help/webhooks"},
+	Ways:    []Way{{Option: "secret", Proof: tallyProof}},
 	Options: []Option{secret("the signing secret")},
 	Shapes:  only(fromJSON("eventType"), fromJSON("data.responseId")),
 	Fingerprint: Fingerprint{

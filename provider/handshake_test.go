@@ -12,6 +12,7 @@ import (
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/provider"
 	"github.com/n8n-gate/n8n-gate/provider/providertest"
+	"github.com/n8n-gate/n8n-gate/signature"
 )
 
 // recognise is what a gate does with a request until it knows whether it is a
@@ -235,7 +236,7 @@ func TestOtherSendersHandshakes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := *mustLookup(t, "github")
 			p.Handshakes = []provider.Handshake{tt.handshake}
-			sender, err := p.Configure(provider.Settings{"secret": {"s3cret"}})
+			sender, err := p.Configure(provider.Settings{"secret": {"s3cret"}}, signature.World{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/n8n-gate/n8n-gate/provider"
 	"github.com/n8n-gate/n8n-gate/provider/providertest"
+	"github.com/n8n-gate/n8n-gate/signature"
 )
 
 // proofs are the headers that a sender's signature adds to an event.
@@ -76,7 +77,7 @@ func TestSignaturesGrowStale(t *testing.T) {
 						t.Errorf("%s from now: %v", at, err)
 					}
 					r = providertest.Sign(event, time.Now().Add(at+at/at.Abs()*time.Second))
-					if err := g.sender.Verify(r.HTTP(), r.Body); !errors.Is(err, provider.ErrStale) {
+					if err := g.sender.Verify(r.HTTP(), r.Body); !errors.Is(err, signature.ErrStale) {
 						t.Errorf("a second beyond %s: %v", at, err)
 					}
 				}
@@ -158,7 +159,7 @@ func FuzzVerify(f *testing.F) {
 				settings[option] = []string{"whsec_bm9ib2R5IGtub3dzIHRoaXMgb25lIGF0IGFsbCE="}
 			}
 		}
-		sender, err := p.Configure(settings)
+		sender, err := p.Configure(settings, signature.World{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,13 +7,8 @@ var hubspot = Preset{
 	About: "Webhooks of apps, one event in a request. Not the webhook actions of HubSpot's workflows.",
 	Links: []string{"https://developers.hubspot.com/docs/api/webhooks", "https://developers.hubspot.com/docs/api/webhooks/validating-requests"},
 	Ways: []Way{
-		{
-			Option: "secret", Signs: Signs{Body: true, URL: true},
-			Scheme: hubspotScheme,
-		}, {
-			Option: "secret_v1", Signs: Signs{Body: true},
-			Scheme: hubspotSchemeV1,
-		},
+		{Option: "secret", Proof: hubspotProof},
+		{Option: "secret_v1", Proof: hubspotProofV1}, // who has a delivery can append to it, which is no JSON then
 	},
 	Options: []Option{
 		secret("the app's client secret"),

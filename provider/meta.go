@@ -23,10 +23,7 @@ var meta = Preset{
 	About: "Messages and message statuses of the WhatsApp Cloud API; messages, postbacks and reactions of Messenger and Instagram; comments of Instagram; leads. " +
 		"What else an app can subscribe to (reads, feeds, account updates) has no identity and is refused.",
 	Links: []string{"https://developers.facebook.com/docs/graph-api/webhooks/getting-started", "https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: githubScheme, // the same header and bytes
-	}},
+	Ways:  []Way{{Option: "secret", Proof: githubProof}}, // the same header and bytes
 	Options: []Option{
 		secret("the app secret"),
 		{Name: "verify_token", Secret: true, Many: true, About: "the word that was typed beside the callback URL; without it the challenge is not answered"},

@@ -6,12 +6,9 @@ const day = 24 * time.Hour
 
 var stripe = Preset{
 	Name: "stripe", Title: "Stripe",
-	About: "Events of an account or of connected accounts, thin (v2) events too.",
-	Links: []string{"https://docs.stripe.com/webhooks", "https://docs.stripe.com/webhooks/process-undelivered-events"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: stripeScheme,
-	}},
+	About:   "Events of an account or of connected accounts, thin (v2) events too.",
+	Links:   []string{"https://docs.stripe.com/webhooks", "https://docs.stripe.com/webhooks/process-undelivered-events"},
+	Ways:    []Way{{Option: "secret", Proof: stripeProof}},
 	Options: []Option{secret("the endpoint's signing secret, whole, with its whsec_; while it is rolled, both")},
 	Shapes:  only(fromJSON("id")),
 	Fingerprint: Fingerprint{
@@ -38,12 +35,9 @@ var stripe = Preset{
 
 var shopify = Preset{
 	Name: "shopify", Title: "Shopify",
-	About: "Webhooks of an app or of a shop's admin, JSON or XML. Not the Events preview, whose headers have other names.",
-	Links: []string{"https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates", "https://shopify.dev/changelog/updates-to-webhook-retry-mechanism"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: shopifyScheme,
-	}},
+	About:     "Webhooks of an app or of a shop's admin, JSON or XML. Not the Events preview, whose headers have other names.",
+	Links:     []string{"https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates", "https://shopify.dev/changelog/updates-to-webhook-retry-mechanism"},
+	Ways:      []Way{{Option: "secret", Proof: shopifyProof}},
 	Options:   []Option{secret("the app's client secret, or for webhooks of the admin the secret that is shown there; while it is rotated, both")},
 	Shapes:    only(fromHeader("X-Shopify-Event-Id"), fromHeader("X-Shopify-Topic")),
 	EventType: []string{"X-Shopify-Topic"},
@@ -67,12 +61,9 @@ var shopify = Preset{
 
 var woocommerce = Preset{
 	Name: "woocommerce", Title: "WooCommerce",
-	About: "Webhooks for orders, products, customers and coupons. Deliveries of action.* topics have no identity and are refused.",
-	Links: []string{"https://woocommerce.com/document/webhooks/"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true},
-		Scheme: woocommerceScheme,
-	}},
+	About:   "Webhooks for orders, products, customers and coupons. Deliveries of action.* topics have no identity and are refused.",
+	Links:   []string{"https://woocommerce.com/document/webhooks/"},
+	Ways:    []Way{{Option: "secret", Proof: woocommerceProof}},
 	Options: []Option{secret("the webhook's secret")},
 	Shapes: []Shape{
 		{

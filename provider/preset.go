@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
+	"github.com/n8n-gate/n8n-gate/signature"
 )
 
 // Preset is what the gate knows of one sender.
@@ -74,6 +75,18 @@ type Preset struct {
 
 	// Facts are what all this rests on.
 	Facts []Fact
+}
+
+// Way is one way in which a sender proves who it is.
+type Way struct {
+	// Option holds the secrets.
+	Option string
+
+	// Header chooses this way of several with one option: it is there.
+	Header string
+
+	// Proof is what the sender does, without secrets.
+	Proof signature.Config
 }
 
 // Option is one line of a provider block.

@@ -11,6 +11,7 @@ import (
 	"github.com/n8n-gate/n8n-gate/keyextract"
 	"github.com/n8n-gate/n8n-gate/provider"
 	"github.com/n8n-gate/n8n-gate/provider/providertest"
+	"github.com/n8n-gate/n8n-gate/signature"
 )
 
 // keys pins what names each preset's events. It never changes: the events that a
@@ -197,7 +198,7 @@ func TestConfigureErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := p.Configure(tt.settings); err == nil || err.Error() != tt.want {
+			if _, err := p.Configure(tt.settings, signature.World{}); err == nil || err.Error() != tt.want {
 				t.Errorf("Configure = %v, want %q", err, tt.want)
 			}
 		})
@@ -210,7 +211,7 @@ func TestConfigureErrors(t *testing.T) {
 func TestSendersHideTheirSecrets(t *testing.T) {
 	for _, p := range provider.All() {
 		for _, settings := range settingsOf(p.Name) {
-			sender, err := p.Configure(settings)
+			sender, err := p.Configure(settings, signature.World{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +230,7 @@ func TestReusedBody(t *testing.T) {
 	want := map[string]bool{"shopify": true, "github": true, "jira": true, "twilio": true, "woocommerce": true}
 	for _, p := range provider.All() {
 		for _, settings := range settingsOf(p.Name) {
-			sender, err := p.Configure(settings)
+			sender, err := p.Configure(settings, signature.World{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,39 +3,45 @@ package provider
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/n8n-gate/n8n-gate/keyextract"
+	"github.com/n8n-gate/n8n-gate/signature"
 )
 
-// Signs is what a signature covers. A part of the key that it does not cover could
-// be changed by who caught a delivery.
-type Signs struct {
-	Body, URL bool
-	Headers   []string
-}
-
-// covers reports whether the source is signed.
-func (s Signs) covers(part keyextract.Source) bool {
+// covers reports whether the proof covers the place of a key.
+func covers(c signature.Covers, part keyextract.Source) bool {
 	switch part.Kind {
 	case keyextract.KindLiteral:
 		return true
 	case keyextract.KindQuery:
-		return s.URL
+		return c.URL || slices.Contains(c.Query, part.Name)
 	case keyextract.KindHeader:
-		return s.header(part.Name)
+		return c.Header(part.Name)
+	case keyextract.KindJSON:
+		return c.Body || slices.Contains(c.JSON, part.Path)
 	}
-	return s.Body
-}
-
-func (s Signs) header(name string) bool {
-	return slices.ContainsFunc(s.Headers, func(signed string) bool { return strings.EqualFold(signed, name) })
+	return c.Body
 }
 
 // Settings are the values of a provider block's options, secrets resolved.
 type Settings map[string][]string
+
+// readyWay is a Way with the user's secrets.
+type readyWay struct {
+	Way
+	*signature.Verifier
+}
+
+func (w Way) ready(settings Settings, world signature.World) (readyWay, error) {
+	proof := w.Proof
+	if set := settings[publicURL.Name]; len(set) > 0 && proof.Covers().URL {
+		proof.PublicURL = set[0]
+	}
+	verifier, err := proof.Verifier(settings[w.Option], world)
+	return readyWay{Way: w, Verifier: verifier}, err
+}
 
 // Sender is a preset with a user's settings, ready for use. It is safe for
 // concurrent use and never shows its secrets.
@@ -47,7 +53,7 @@ type Sender struct {
 
 // Configure makes the preset ready. Errors are the user's to mend, name the option
 // and never hold a value of a secret one.
-func (p *Preset) Configure(settings Settings) (*Sender, error) {
+func (p *Preset) Configure(settings Settings, world signature.World) (*Sender, error) {
 	option, err := p.check(settings)
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", p.Name, err)
@@ -57,7 +63,7 @@ func (p *Preset) Configure(settings Settings) (*Sender, error) {
 		if way.Option != option {
 			continue
 		}
-		ready, err := way.ready(settings)
+		ready, err := way.ready(settings, world)
 		if err != nil {
 			return nil, fmt.Errorf("provider %s: %s: %w", p.Name, option, err)
 		}
@@ -87,7 +93,7 @@ func (p *Preset) check(settings Settings) (way string, err error) {
 			return "", fmt.Errorf("%s: needs a value", name)
 		case len(values) > 1 && !o.Many:
 			return "", fmt.Errorf("%s: takes one value", name)
-		case name == publicURL.Name && !isOrigin(values[0]):
+		case name == publicURL.Name && !signature.IsOrigin(values[0]):
 			return "", fmt.Errorf("%s: must be scheme and host, as https://hooks.example.com", name)
 		}
 	}
@@ -109,12 +115,6 @@ func (p *Preset) check(settings Settings) (way string, err error) {
 		return "", fmt.Errorf("%s is required", strings.Join(p.wayOptions(), " or "))
 	}
 	return way, nil
-}
-
-// isOrigin reports whether text is scheme and host and nothing else.
-func isOrigin(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && text == u.Scheme+"://"+u.Host
 }
 
 func (p *Preset) option(name string) *Option {
@@ -154,7 +154,7 @@ func (s *Sender) Preset() *Preset { return s.preset }
 
 // NeedsBody reports whether authentication reads the body.
 func (s *Sender) NeedsBody() bool {
-	return slices.ContainsFunc(s.ways, func(w readyWay) bool { return w.Signs.Body })
+	return slices.ContainsFunc(s.ways, func(w readyWay) bool { return w.Verifier.NeedsBody() })
 }
 
 // Verify reports why r does not come from the sender. body is as it was sent; nil will
@@ -168,51 +168,53 @@ func (s *Sender) Verify(r *http.Request, body []byte) error {
 			break
 		}
 	}
-	return way.verify(r, body)
+	return way.Verifier.Verify(r, body)
 }
 
 // ReusedBody reports whether a known body under another key has to be looked at:
 // something of the key is not signed, so that who caught a delivery could make another
 // event of it. Where nothing is signed at all that would prove nothing.
 func (s *Sender) ReusedBody() bool {
-	signs := make([]Signs, len(s.ways))
+	ways := make([]Way, len(s.ways))
 	for i, way := range s.ways {
-		signs[i] = way.Signs
+		ways[i] = way.Way
 	}
-	return len(s.preset.open(signs)) > 0
+	return len(s.preset.open(ways)) > 0
 }
 
 // unsigned are the parts of the key that the signature does not cover, for the
 // documentation.
 func (p *Preset) unsigned() []string {
-	var signs []Signs
+	var ways []Way
 	for _, way := range p.Ways {
 		if way.Option == p.Ways[0].Option {
-			signs = append(signs, way.Signs)
+			ways = append(ways, way)
 		}
 	}
-	return p.open(signs)
+	return p.open(ways)
 }
 
-func (p *Preset) open(ways []Signs) []string {
-	var signs Signs
+func (p *Preset) open(ways []Way) []string {
+	var signed signature.Covers
 	for _, way := range ways {
-		signs.Body, signs.URL = signs.Body || way.Body, signs.URL || way.URL
-		signs.Headers = append(signs.Headers, way.Headers...)
+		c := way.Proof.Covers()
+		signed.Body, signed.URL = signed.Body || c.Body, signed.URL || c.URL
+		signed.Headers, signed.Query = append(signed.Headers, c.Headers...), append(signed.Query, c.Query...)
+		signed.JSON = append(signed.JSON, c.JSON...)
 	}
-	if !signs.Body {
+	if !signed.Body && len(signed.JSON) == 0 {
 		return nil
 	}
 	var open []string
 	for _, shape := range p.Shapes {
 		if slices.ContainsFunc(shape.When, func(c Condition) bool {
 			// Without the header there is no signature.
-			return c.Absent && c.Kind == keyextract.KindHeader && signs.header(c.Name)
+			return c.Absent && c.Kind == keyextract.KindHeader && signed.Header(c.Name)
 		}) {
 			continue
 		}
 		for _, part := range shape.Key {
-			if text := "`" + part.String() + "`"; !signs.covers(part) && !slices.Contains(open, text) {
+			if text := "`" + part.String() + "`"; !covers(signed, part) && !slices.Contains(open, text) {
 				open = append(open, text)
 			}
 		}

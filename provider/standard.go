@@ -4,12 +4,9 @@ import "time"
 
 var standardWebhooks = Preset{
 	Name: "standard_webhooks", Title: "Standard Webhooks",
-	About: "Senders that follow the specification with the headers webhook-id, webhook-timestamp and webhook-signature: OpenAI, Replicate, Gemini, ShipBob and others. For headers that begin with svix-, use svix.",
-	Links: []string{"https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true, Headers: []string{"Webhook-Id"}},
-		Scheme: standardScheme("webhook"),
-	}},
+	About:     "Senders that follow the specification with the headers webhook-id, webhook-timestamp and webhook-signature: OpenAI, Replicate, Gemini, ShipBob and others. For headers that begin with svix-, use svix.",
+	Links:     []string{"https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md"},
+	Ways:      []Way{{Option: "secret", Proof: standardProof("webhook")}},
 	Options:   []Option{secret("whsec_ and base64, or for signatures with a public key whpk_ and base64; while it is rotated, both. Polar's secret has to be encoded in base64 first")},
 	Shapes:    only(fromHeader("Webhook-Id")),
 	Deadline:  15 * time.Second,
@@ -31,13 +28,8 @@ var svix = Preset{
 	About: "Senders that deliver by Svix: Clerk, Resend, Lithic and others, with the headers svix-id, svix-timestamp and svix-signature or, if the sender chose so, webhook-….",
 	Links: []string{"https://docs.svix.com/receiving/verifying-payloads/how-manual", "https://docs.svix.com/retries"},
 	Ways: []Way{
-		{
-			Option: "secret", Header: "Svix-Id", Signs: Signs{Body: true, Headers: []string{"Svix-Id"}},
-			Scheme: standardScheme("svix"),
-		}, {
-			Option: "secret", Header: "Webhook-Id", Signs: Signs{Body: true, Headers: []string{"Webhook-Id"}},
-			Scheme: standardScheme("webhook"),
-		},
+		{Option: "secret", Header: "Svix-Id", Proof: standardProof("svix")},
+		{Option: "secret", Header: "Webhook-Id", Proof: standardProof("webhook")},
 	},
 	Options: []Option{secret("the endpoint's signing secret (whsec_…); while it is rotated, both")},
 	// As the ways: where there is a svix-id, it is the one that was signed.

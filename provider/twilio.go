@@ -1,16 +1,6 @@
 package provider
 
 import (
-	"bytes"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
-	"mime"
-	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/n8n-gate/n8n-gate/signature"
@@ -27,12 +17,9 @@ var (
 
 var twilio = Preset{
 	Name: "twilio", Title: "Twilio",
-	About: "Incoming messages, calls, and status callbacks, as form-encoded POST. Not Event Streams, which sends batches of JSON.",
-	Links: []string{"https://www.twilio.com/docs/usage/webhooks/webhooks-security", "https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides"},
-	Ways: []Way{{
-		Option: "secret", Signs: Signs{Body: true, URL: true},
-		Scheme: twilioScheme,
-	}},
+	About:   "Incoming messages, calls, and status callbacks, as form-encoded POST. Not Event Streams, which sends batches of JSON.",
+	Links:   []string{"https://www.twilio.com/docs/usage/webhooks/webhooks-security", "https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides"},
+	Ways:    []Way{{Option: "secret", Proof: signature.Config{Kind: signature.KindTwilio}}},
 	Options: []Option{secret("the account's auth token; while it is rotated, both"), publicURL},
 	Shapes: []Shape{
 		{Name: "callback", When: []Condition{there(twilioToken)}, Key: []keySource{literal("token"), twilioToken}},
@@ -73,89 +60,4 @@ var twilio = Preset{
 		fact(Retrying, "One try more (rc), by default after failed connections only (rp).", "twilio.com/docs/usage/webhooks/webhooks-connection-overrides; hookdeck.com"),
 		unconfirmed(Bodies, "An empty answer of type JSON raises error 12300, so what was settled without a response is answered with an empty TwiML document.", "no source"),
 	},
-}
-
-// twilioScheme is HMAC-SHA1 in base64 of the URL and the form's fields, or of a URL
-// that has the body's hash.
-func twilioScheme(secret string, settings Settings) (check, error) {
-	return func(r *http.Request, body []byte, _ time.Time) error {
-		value, err := one(r, "X-Twilio-Signature")
-		if err != nil {
-			return err
-		}
-		fields, err := twilioFields(r, body)
-		if err != nil {
-			return err
-		}
-		match := false
-		for _, origin := range twilioOrigins(origin(r, settings)) {
-			want := sum(sha1.New, []byte(secret), []byte(origin+target(r)), fields)
-			match = anyOf([]string{value}, want, decodeBase64) || match
-		}
-		if !match {
-			return signature.ErrMismatch
-		}
-		return nil
-	}, nil
-}
-
-// twilioFields is what Twilio signs behind the URL: each field's name and value, sorted,
-// each value once. Of other bodies the URL has the hash: without it nothing would prove
-// them.
-func twilioFields(r *http.Request, body []byte) ([]byte, error) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, signature.ErrQuery
-	}
-	if sums := query["bodySHA256"]; len(sums) > 0 {
-		have := sha256.Sum256(body)
-		sent, err := hex.DecodeString(sums[0])
-		if len(sums) > 1 || err != nil || subtle.ConstantTimeCompare(sent, have[:]) != 1 {
-			return nil, signature.ErrMismatch
-		}
-		return nil, nil
-	}
-	if len(body) == 0 {
-		return nil, nil
-	}
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/x-www-form-urlencoded" {
-		return nil, signature.ErrMismatch
-	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return nil, signature.ErrMismatch
-	}
-	names := make([]string, 0, len(form))
-	for name := range form {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var fields bytes.Buffer
-	for _, name := range names {
-		values := slices.Clone(form[name])
-		slices.Sort(values)
-		for _, value := range slices.Compact(values) {
-			fields.WriteString(name)
-			fields.WriteString(value)
-		}
-	}
-	return fields.Bytes(), nil
-}
-
-// twilioOrigins are the spellings of the host that Twilio may have signed: with and
-// without the scheme's own port.
-func twilioOrigins(origin string) []string {
-	scheme, host, _ := strings.Cut(origin, "://")
-	port := ":443"
-	if scheme == "http" {
-		port = ":80"
-	}
-	if bare, ok := strings.CutSuffix(host, port); ok {
-		return []string{origin, scheme + "://" + bare}
-	}
-	if strings.Contains(strings.TrimPrefix(host, "["), ":") && !strings.HasSuffix(host, "]") {
-		return []string{origin}
-	}
-	return []string{origin, origin + port}
 }
