@@ -78,7 +78,7 @@ func (w *authWords) parse(args []string) error {
 		switch {
 		case !known:
 			return w.Errf("auth %s: %s: unknown word", w.auth.Kind, word)
-		case w.seen[word]:
+		case w.seen[word] && word != "require":
 			return w.Errf("auth %s: %s stands more than once", w.auth.Kind, word)
 		case len(rest) < grammar.values:
 			return w.Errf("auth %s: %s needs a value", w.auth.Kind, word)
@@ -120,7 +120,13 @@ func (w *authWords) word(word string, values []string) error {
 	case "timestamp":
 		return w.timestamp(values)
 	case "require":
-		a.Require = map[string]string{values[0]: values[1]}
+		if _, twice := a.Require[values[0]]; twice {
+			return w.Errf("auth %s: require %s stands more than once", a.Kind, values[0])
+		}
+		if a.Require == nil {
+			a.Require = make(map[string]string)
+		}
+		a.Require[values[0]] = values[1]
 	case "tolerance":
 		tolerance, err := caddy.ParseDuration(values[0])
 		if err != nil || tolerance <= 0 {

@@ -12,28 +12,24 @@ import (
 	"time"
 )
 
-// How many certificates are kept, and how long; and how many are fetched a minute at
-// most: their URLs stand in the requests, and who forges one can name any at the
-// sender's host.
+// How many certificates are kept, and how often one is fetched at most: their URLs stand
+// in the requests, and who forges one can name any at the sender's host.
 const (
 	certificatesKept  = 16
-	certificatesLast  = 24 * time.Hour
 	certificatesPause = 5 * time.Second
 )
 
-// certificates are those that a sender's messages name.
+// certificates are those that a sender's messages name. A true one is used as long as it
+// says, so that no forgery stands in its way.
 type certificates struct {
 	allowed *regexp.Regexp // the URLs, whole
 	fetch   fetch
 
-	mu    sync.Mutex // held while fetching
-	known map[string]fetchedCertificate
-	tried time.Time
-}
+	fetching sync.Mutex // one at a time
+	tried    time.Time
 
-type fetchedCertificate struct {
-	*x509.Certificate
-	at time.Time
+	mu    sync.Mutex
+	known map[string]*x509.Certificate
 }
 
 // find is the certificate at that URL. Others than the sender's own URLs are a forgery.
@@ -42,10 +38,13 @@ func (c *certificates) find(ctx context.Context, from string, now time.Time) (*x
 	if u, err := url.Parse(from); err != nil || u.User != nil || !c.allowed.MatchString(from) {
 		return nil, ErrMismatch
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, ok := c.known[from]; ok && now.Sub(known.at) < certificatesLast {
-		return known.valid(now)
+	if known := c.get(from); known != nil {
+		return valid(known, now)
+	}
+	c.fetching.Lock()
+	defer c.fetching.Unlock()
+	if known := c.get(from); known != nil {
+		return valid(known, now)
 	}
 	if paused := now.Sub(c.tried); paused >= 0 && paused < certificatesPause {
 		return nil, ErrUnavailable
@@ -63,21 +62,28 @@ func (c *certificates) find(ctx context.Context, from string, now time.Time) (*x
 	if err != nil {
 		return nil, ErrMismatch
 	}
+	c.mu.Lock()
 	if c.known == nil || len(c.known) >= certificatesKept {
-		c.known = make(map[string]fetchedCertificate)
+		c.known = make(map[string]*x509.Certificate)
 	}
-	certificate := fetchedCertificate{parsed, now}
-	c.known[from] = certificate
-	return certificate.valid(now)
+	c.known[from] = parsed
+	c.mu.Unlock()
+	return valid(parsed, now)
+}
+
+func (c *certificates) get(from string) *x509.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[from]
 }
 
 // valid is the certificate, if it is of this time. That it is the sender's is known by
 // the host from which it came, over TLS.
-func (c fetchedCertificate) valid(now time.Time) (*x509.Certificate, error) {
+func valid(c *x509.Certificate, now time.Time) (*x509.Certificate, error) {
 	if now.Before(c.NotBefore) || now.After(c.NotAfter) {
 		return nil, ErrMismatch
 	}
-	return c.Certificate, nil
+	return c, nil
 }
 
 // rsaVerify checks a PKCS #1 v1.5 signature (RFC 8017, section 8.2).

@@ -126,9 +126,9 @@ type Config struct {
 	// of them, to the letter.
 	Subjects []string `json:"subjects,omitempty"`
 
-	// What the token of "jwt" and "oidc" must say: for whom it is, by whom it is, and, of
-	// Google's service accounts, whose verified mail address it is. "oidc" needs audience and
-	// issuer.
+	// What the token of "jwt" and "oidc" must say: for whom it is, by whom it is, and whose
+	// verified mail address it is. "oidc" needs audience and issuer; with Google the mail
+	// address too, since anybody's service account can be given a token for any audience.
 	Audience string `json:"audience,omitempty"`
 	Issuer   string `json:"issuer,omitempty"`
 	Email    string `json:"email,omitempty"`

@@ -23,27 +23,31 @@ type keySet struct {
 	url   string
 	fetch fetch
 
-	mu      sync.Mutex // held while fetching: the others wait for the same keys
+	fetching sync.Mutex // one at a time: the others wait for the same keys
+	tried    time.Time  // when they were last asked for
+
+	mu      sync.Mutex // never held while fetching: a known key does not wait for an unknown one
 	keys    map[string]any
 	fetched time.Time // when the keys came
-	tried   time.Time // when they were last asked for
 }
 
 // find is the key so named. Unknown names cause a fetch at most once a minute, however
 // many tokens a forger makes up.
 func (s *keySet) find(ctx context.Context, id string, now time.Time) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key, known := s.keys[id]
-	old := now.Sub(s.fetched) > keysLast || now.Before(s.fetched)
-	if known && !old {
+	if key, _ := s.get(id, now); key != nil {
+		return key, nil
+	}
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
+	key, fresh := s.get(id, now)
+	if key != nil {
 		return key, nil
 	}
 	if paused := now.Sub(s.tried); paused >= 0 && paused < keysPause {
-		if old {
-			return nil, ErrUnavailable
+		if fresh {
+			return nil, ErrMismatch
 		}
-		return nil, ErrMismatch
+		return nil, ErrUnavailable
 	}
 	s.tried = now
 	body, err := s.fetch(ctx, s.url)
@@ -54,11 +58,23 @@ func (s *keySet) find(ctx context.Context, id string, now time.Time) (any, error
 	if err != nil {
 		return nil, ErrUnavailable
 	}
+	s.mu.Lock()
 	s.keys, s.fetched = keys, now
-	if key, known = s.keys[id]; !known {
+	s.mu.Unlock()
+	if keys[id] == nil {
 		return nil, ErrMismatch
 	}
-	return key, nil
+	return keys[id], nil
+}
+
+// get is the key so named, nil where there is none, and whether the keys are fresh.
+func (s *keySet) get(id string, now time.Time) (key any, fresh bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.fetched) > keysLast || now.Before(s.fetched) {
+		return nil, false
+	}
+	return s.keys[id], true
 }
 
 func readKeys(body []byte) (map[string]any, error) {

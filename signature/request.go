@@ -40,8 +40,13 @@ func decoder(encoding string) func(string) ([]byte, error) {
 }
 
 // decodeBase64 takes one spelling only: others would be another header for the same
-// signature.
-func decodeBase64(text string) ([]byte, error) { return base64.StdEncoding.Strict().DecodeString(text) }
+// signature. The library skips line breaks.
+func decodeBase64(text string) ([]byte, error) {
+	if strings.ContainsAny(text, "\r\n") {
+		return nil, ErrMalformed
+	}
+	return base64.StdEncoding.Strict().DecodeString(text)
+}
 
 // anyOf compares every one with what is wanted, in a time that does not depend on which
 // of them it is.

@@ -29,6 +29,7 @@ type config struct {
 	sites     string // further sites
 	host      string // a further name of the site
 	tls       bool   // https://localhost, a certificate of Caddy's own authority
+	clients   string // with tls, the file of the authority that signs the senders' certificates
 }
 
 // caddyfile writes the configuration out for g.
@@ -46,6 +47,9 @@ func (c config) caddyfile(g *gate) string {
 	}
 	if c.tls {
 		address, security = fmt.Sprintf("https://localhost:%d", g.port), "tls internal"
+	}
+	if c.clients != "" {
+		security += " {\nclient_auth {\nmode verify_if_given\ntrust_pool file " + c.clients + "\n}\n}"
 	}
 	forward := g.upstream
 	if c.forward != "" {
